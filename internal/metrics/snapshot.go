@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import "time"
+
+// Snapshot is everything that is exported, at one moment. The daemon fills a fresh one for each call and hands it over; nobody writes
+// to it afterwards.
+//
+// Counters are running totals since the daemon started. They must never go back, whatever is closed, reopened or replaced meanwhile.
+type Snapshot struct {
+	Daemon  Daemon
+	Ports   []Port
+	Umems   []Umem
+	Pools   []PagePool
+	Workers []Worker
+}
+
+// Daemon says which program this is and since when it runs.
+type Daemon struct {
+	Version      string
+	Revision     string
+	GoVersion    string
+	StartTime    time.Time
+	ConfigLoaded time.Time // when the configuration was last loaded, at start or later
+	ConfigOK     bool      // whether that load succeeded
+}
+
+// Port is one NIC port, under the name it has in the configuration.
+type Port struct {
+	Name    string
+	Partner string // the port at the other end of the wire; "" = none, then whatever it receives must be dropped
+	Kind    string // "nic"
+	Ifname  string // the interface name now: a rename changes it, and not Name
+	Driver  string
+	XDPMode string // "native", "generic", or "" while nothing is attached
+	MAC     string
+
+	Up       bool // carrier
+	AdminUp  bool
+	MTUBytes int
+
+	// Cast is nil where the mode does not look at destination addresses: then there is nothing to export.
+	Cast *Cast
+
+	// InFlight is how many frames were taken from this port and are neither given to the partner nor dropped yet.
+	InFlight uint64
+
+	// Actions are what the XDP program did with the frames it saw: disjoint, so that the sum is every frame it saw.
+	Actions []Action
+
+	TxTimer   TxTimer
+	TxFlushes TxFlushes
+	Queues    []Queue
+}
+
+// Cast counts received frames by their destination.
+type Cast struct {
+	Multicast uint64
+	Broadcast uint64
+}
+
+// Action is one thing the XDP program can do with a frame.
+type Action struct {
+	Name    string
+	Packets uint64
+}
+
+// TxTimer counts what the TX coalesce timers of a port's queues did.
+//
+// Invariant: Armed = Fired + Cancelled + Running.
+type TxTimer struct {
+	Armed          uint64
+	Fired          uint64
+	Cancelled      uint64
+	Skipped        uint64 // not armed, because a poll was scheduled already
+	Running        uint64 // timers running now; not exported, it closes the identity
+	Syscalls       uint64
+	FramesSchedule uint64 // polls scheduled because enough frames were unreaped, without waiting for the timer
+}
+
+// TxFlushes counts hand-overs of a batch to a TX ring, by what caused them.
+type TxFlushes struct {
+	BatchFull uint64
+	PollEnd   uint64
+	Timer     uint64
+	Pressure  uint64
+}
+
+// Queue is one queue of a port and the AF_XDP socket on it.
+type Queue struct {
+	Index           int
+	ReceivePackets  uint64 // frames taken out of the RX ring
+	ReceiveBytes    uint64
+	TransmitPackets uint64 // frames put into the TX ring, less those known to be lost, which are in TransmitDrops
+	TransmitBytes   uint64
+	ReceiveDrops    []Drop
+	TransmitDrops   []Drop
+
+	Zerocopy           bool // read back from the socket, not what was asked for
+	XSK                XSKStatistics
+	InvalidCompletions uint64 // completions whose address is no frame of the UMEM
+	FillRing           Ring
+	CompletionRing     Ring
+	RxRing             Ring
+	TxRing             Ring
+	FillWakeups        Wakeups
+	TxWakeups          Wakeups
+}
+
+// Drop is one reason for which frames were dropped. The reasons of a queue are disjoint: their sum is all drops. A reason belongs in the
+// list from the start, at zero, for a series that appears only with its first drop has no increase to alert on.
+type Drop struct {
+	Reason  string
+	Packets uint64
+	// Unreceived says that the kernel dropped the frame before the RX ring, so that ReceivePackets does not have it.
+	Unreceived bool
+}
+
+// XSKStatistics are the counters of the kernel's struct xdp_statistics, under its names.
+type XSKStatistics struct {
+	RxDropped            uint64
+	RxInvalidDescs       uint64
+	TxInvalidDescs       uint64
+	RxRingFull           uint64
+	RxFillRingEmptyDescs uint64
+	TxRingEmptyDescs     uint64
+}
+
+// Ring is one of the four rings of a socket.
+type Ring struct {
+	Entries    uint32 // filled entries, as user space sees them
+	NeedWakeup bool   // the kernel asks for a kick; fill and TX ring only
+}
+
+// Wakeups counts the system calls that kicked a ring, by what came of them.
+type Wakeups struct {
+	OK       uint64
+	Again    uint64 // EAGAIN: more is left in the ring
+	Busy     uint64 // EBUSY: a frame was completed and not sent
+	NoBufs   uint64 // ENOBUFS
+	LinkDown uint64 // ENETDOWN
+	Gone     uint64 // ENXIO: the device is deleted or in another namespace
+	Other    uint64
+}
+
+// Umem is one UMEM and where each of its frames is.
+type Umem struct {
+	Name           string
+	Frames         uint64 // as configured; the census must add up to it
+	FrameSizeBytes uint64
+	SizeBytes      uint64
+	Census         Census
+}
+
+// Census says where the frames of a UMEM are, each in exactly one place. The fields are signed so that a place that was found by
+// subtraction and came out below zero shows as what it is.
+type Census struct {
+	Free       int64 // on the UMEM's free list
+	Fill       int64 // with the kernel, to receive into
+	Rx         int64 // received, not taken yet
+	Tx         int64 // with the kernel, to send
+	Completion int64 // sent, not taken back yet
+	Cache      int64 // in the cache of a page pool
+	Ring       int64 // in the PtrRing of a page pool
+	Held       int64 // in the hands of a worker: in a batch, or in a bulk queue
+}
+
+// PagePool are the counters of one page pool, with the kernel's names, and of the bulk queue of the Napi that owns it.
+type PagePool struct {
+	Name string
+	Umem string // the UMEM its frames come from
+
+	AllocFast   uint64
+	AllocSlow   uint64
+	AllocEmpty  uint64
+	AllocRefill uint64
+	AllocWaive  uint64
+
+	RecycleCached         uint64
+	RecycleCacheFull      uint64
+	RecycleRing           uint64
+	RecycleRingFull       uint64
+	RecycleReleasedRefcnt uint64
+
+	Inflight    int64
+	CacheFrames uint64
+	RingFrames  uint64
+	RingSize    uint64
+	ProduceFull uint64 // times a producer found the PtrRing full
+
+	// HandedOut and Returned are counted by those who use the pool, not by the pool. They are not exported: they are the other side of
+	// the identities in Check.
+	HandedOut uint64
+	Returned  uint64
+
+	Bulk Bulk
+}
+
+// Bulk counts the bulk returns that the Napi owning the pool made, to whichever pools the frames went.
+type Bulk struct {
+	FlushesFull       uint64
+	FlushesPoolChange uint64
+	FlushesPollEnd    uint64
+	FlushedFrames     uint64
+	Length            [17]uint64 // how many flushes were so many frames long; 16 is the longest
+	Lookups           uint64     // searches for a pool by mem.id
+}
+
+// Worker is one worker thread, with the sums over its Napi instances.
+type Worker struct {
+	Index int
+	CPU   int // -1 = not pinned
+	NUMA  int // -1 = unknown
+
+	Rounds          uint64
+	Polls           uint64
+	EmptyPolls      uint64
+	BudgetExhausted uint64
+	TimeSqueezes    uint64
+	Packets         uint64
+	Sleeps          uint64
+	Schedules       Schedules
+	Busy            time.Duration
+	Idle            time.Duration
+	PollDuration    Durations
+}
+
+// Schedules counts what put Napi instances on the poll list.
+type Schedules struct {
+	IRQ    uint64
+	Timer  uint64
+	Missed uint64
+	Kick   uint64
+}
+
+// Durations is a histogram of times. Counts[i] is how many were at most Bounds[i] and more than the bound before; one more count at the
+// end is for those above all bounds. A zero Durations is a histogram in which nothing was counted yet.
+type Durations struct {
+	Bounds []time.Duration
+	Counts []uint64
+	Sum    time.Duration
+}
