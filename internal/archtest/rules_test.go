@@ -64,8 +64,8 @@ const (
 	testTheirs = "github.com/google/go-cmp go.uber.org/goleak " + netlink
 )
 
-// The only directories whose files may import unsafe.
-const unsafeHome = "internal/xsk internal/xsk/xsktest"
+// The only directory whose files may import unsafe.
+const unsafeHome = "internal/xsk"
 
 // In these packages every atomic store says what it is ordered against.
 const orderedPackages = "pagepool internal/xsk internal/xsk/xsktest"
