@@ -89,7 +89,7 @@ func TestEverySourceFileNamesItsLicence(t *testing.T) {
 		}
 		want := "SPDX-License-Identifier: Apache-2.0"
 		if has(".c .h", path.Ext(s.name)) {
-			want = "SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0)" // the kernel loads it, the rest is Apache-2.0
+			want = "SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0" // what the kernel loads
 		}
 		head := strings.SplitN(s.text, "\n", 4)
 		if !strings.Contains(strings.Join(head[:min(3, len(head))], "\n"), want) {
