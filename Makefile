@@ -21,7 +21,9 @@ BUILD := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(BUILDVCS)
 # What the tests use beside Go: package:command.
 TEST_PACKAGES := iproute2:ip ethtool:ethtool iperf3:iperf3 iputils-ping:ping systemd:systemd-analyze
 RACE_PACKAGES := gcc:gcc libc6-dev:/usr/include/stdlib.h
-BPF_PACKAGES := clang:clang llvm:llvm-strip libbpf-dev:/usr/include/bpf/bpf_helpers.h
+# The object is compared byte for byte, so the compiler is one version, that of Debian 12.
+BPF_PACKAGES := clang-14:clang-14 llvm-14:llvm-strip-14 libbpf-dev:/usr/include/bpf/bpf_helpers.h \
+	linux-libc-dev:/usr/include/linux/bpf.h
 
 ROOT := $(filter 0,$(shell id -u))
 # Root has no excuse: a privileged test that cannot run fails. A plain user sees at the end what was skipped.
