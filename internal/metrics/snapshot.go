@@ -46,9 +46,7 @@ type Port struct {
 	// InFlight is how many frames were taken from this port and are neither given to the partner nor dropped yet.
 	InFlight uint64
 
-	// Actions are what the XDP program did with the frames it saw: disjoint, so that the sum is every frame it saw.
-	Actions []Action
-
+	XDP       XDPStatistics
 	TxTimer   TxTimer
 	TxFlushes TxFlushes
 	Queues    []Queue
@@ -60,10 +58,14 @@ type Cast struct {
 	Broadcast uint64
 }
 
-// Action is one thing the XDP program can do with a frame.
-type Action struct {
-	Name    string
-	Packets uint64
+// XDPStatistics are the verdicts of the XDP program of a port.
+//
+// Invariant: Redirected + Partner + Passed is every frame the program has seen.
+type XDPStatistics struct {
+	Redirected uint64 // to the socket of the queue
+	Partner    uint64 // to the partner port, in the kernel: fail-to-wire
+	Passed     uint64 // to the kernel's own stack
+	Orphaned   uint64 // of those not redirected, how many came in on a queue whose socket was gone
 }
 
 // TxTimer counts what the TX coalesce timers of a port's queues did.
@@ -117,6 +119,19 @@ type Drop struct {
 	Unreceived bool
 }
 
+// The reasons. docs/METRICS.md says what each means on the way in and on the way out.
+const (
+	ReasonNoFrame     = "no_frame"
+	ReasonRingFull    = "ring_full"
+	ReasonTooLong     = "too_long"
+	ReasonRunt        = "runt"
+	ReasonMTU         = "mtu"
+	ReasonLinkDown    = "link_down"
+	ReasonRefused     = "refused"
+	ReasonInvalidDesc = "invalid_desc"
+	ReasonUnset       = "unset"
+)
+
 // XSKStatistics are the counters of the kernel's struct xdp_statistics, under its names.
 type XSKStatistics struct {
 	RxDropped            uint64
@@ -133,15 +148,14 @@ type Ring struct {
 	NeedWakeup bool   // the kernel asks for a kick; fill and TX ring only
 }
 
-// Wakeups counts the system calls that kicked a ring, by what came of them.
+// Wakeups counts the system calls that kicked a ring, by what came of each.
 type Wakeups struct {
-	OK       uint64
-	Again    uint64 // EAGAIN: more is left in the ring
-	Busy     uint64 // EBUSY: a frame was completed and not sent
-	NoBufs   uint64 // ENOBUFS
+	OK       uint64 // the kernel took what there was, or a part of it
+	Again    uint64 // it took nothing: EAGAIN, ENOBUFS, ENOMEM
+	Busy     uint64 // EBUSY: it completed a frame without sending it
 	LinkDown uint64 // ENETDOWN
-	Gone     uint64 // ENXIO: the device is deleted or in another namespace
-	Other    uint64
+	Gone     uint64 // the device is deleted or in another namespace
+	Failed   uint64 // anything else
 }
 
 // Umem is one UMEM and where each of its frames is.
@@ -153,8 +167,8 @@ type Umem struct {
 	Census         Census
 }
 
-// Census says where the frames of a UMEM are, each in exactly one place. The fields are signed so that a place that was found by
-// subtraction and came out below zero shows as what it is.
+// Census says where the frames of a UMEM are, each in exactly one place. The fields are signed because a place that is found by
+// subtraction may come out below zero for a moment, while the place before it has as many too many: the sum is right all the same.
 type Census struct {
 	Free       int64 // on the UMEM's free list
 	Fill       int64 // with the kernel, to receive into
@@ -164,6 +178,19 @@ type Census struct {
 	Cache      int64 // in the cache of a page pool
 	Ring       int64 // in the PtrRing of a page pool
 	Held       int64 // in the hands of a worker: in a batch, or in a bulk queue
+}
+
+// place is one place of the census, under the name it has in the state label.
+type place struct {
+	state  string
+	frames int64
+}
+
+func (c *Census) places() [8]place {
+	return [...]place{
+		{"free", c.Free}, {"fill", c.Fill}, {"rx", c.Rx}, {"tx", c.Tx},
+		{"completion", c.Completion}, {"cache", c.Cache}, {"ring", c.Ring}, {"held", c.Held},
+	}
 }
 
 // PagePool are the counters of one page pool, with the kernel's names, and of the bulk queue of the Napi that owns it.
