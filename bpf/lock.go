@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrInUse: another process holds the port.
+var ErrInUse = errors.New("in use by another xskfwd process")
+
+// lockTries bounds the races between one process that locks a directory and
+// others that remove it. Each lost race means that another one finished.
+const lockTries = 8
+
+// dirLock is an flock on a pin directory. The kernel drops it with the process.
+type dirLock struct {
+	dir  string
+	file *os.File
+}
+
+// lockDir makes the directory if need be and locks it without waiting.
+func lockDir(dir string) (*dirLock, error) {
+	for range lockTries {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make pin directory: %w", err)
+		}
+		l, err := tryLock(dir)
+		if l != nil || err != nil {
+			return l, err
+		}
+	}
+	return nil, fmt.Errorf("pin directory %s: removed again and again: %w", dir, ErrInUse)
+}
+
+// tryLock gives nil when the directory was removed or replaced meanwhile.
+func tryLock(dir string) (*dirLock, error) {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open pin directory %s: %w", dir, err)
+	}
+	l := &dirLock{dir: dir, file: os.NewFile(uintptr(fd), dir)}
+	same, err := l.take()
+	if !same || err != nil {
+		return nil, errors.Join(err, l.file.Close())
+	}
+	return l, nil
+}
+
+func (l *dirLock) take() (same bool, err error) {
+	fd := int(l.file.Fd())
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(fd, &fs); err != nil {
+		return false, fmt.Errorf("pin directory %s: %w", l.dir, err)
+	}
+	if int64(fs.Type) != unix.BPF_FS_MAGIC {
+		return false, fmt.Errorf("pin directory %s: not on a bpf file system", l.dir)
+	}
+	err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, fmt.Errorf("pin directory %s: %w", l.dir, ErrInUse)
+	}
+	if err != nil {
+		return false, fmt.Errorf("lock pin directory %s: %w", l.dir, err)
+	}
+	held, err := l.file.Stat()
+	if err != nil {
+		return false, err
+	}
+	named, err := os.Lstat(l.dir)
+	return err == nil && os.SameFile(held, named), nil
+}
+
+// release removes the directory when nothing is left in it.
+func (l *dirLock) release() error {
+	err := unix.Rmdir(l.dir)
+	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.ENOENT) {
+		err = nil
+	}
+	return errors.Join(err, l.file.Close())
+}
