@@ -162,6 +162,8 @@ func poolMetrics() *family[PagePool] {
 	})
 	f.counter("page_pool_bulk_flushed_frames_total", "Frames returned in bulks.", func(p *PagePool) uint64 { return p.Bulk.FlushedFrames })
 	f.counter("page_pool_bulk_lookups_total", "Searches for the pool of a frame.", func(p *PagePool) uint64 { return p.Bulk.Lookups })
+	f.counter("page_pool_bulk_unknown_frames_total", "Frames whose pool was not found, so that they are lost; must stay 0.",
+		func(p *PagePool) uint64 { return p.Bulk.Unknown })
 	f.add("page_pool_bulk_length_frames", "Length of the bulks.", nil, func(p *PagePool, put put) { putLengths(put, &p.Bulk) })
 	return f
 }

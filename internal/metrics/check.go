@@ -94,6 +94,7 @@ func (b *Bulk) check(object string) error {
 	return errors.Join(
 		equal(object, "bulk flushes by reason", b.FlushesFull+b.FlushesPoolChange+b.FlushesPollEnd, "bulk flushes by length", flushes),
 		equal(object, "bulk flushed frames", b.FlushedFrames, "sum of the bulk lengths", frames),
+		equal(object, "frames of unknown pools", b.Unknown, "what may be lost", 0),
 	)
 }
 

@@ -232,6 +232,7 @@ type Bulk struct {
 	FlushedFrames     uint64
 	Length            [17]uint64 // how many flushes were so many frames long; 16 is the longest
 	Lookups           uint64     // searches for a pool by mem.id
+	Unknown           uint64     // frames whose pool was not found: each is lost
 }
 
 // Worker is one worker thread, with the sums over its Napi instances.
