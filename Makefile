@@ -116,12 +116,12 @@ check-generated: ## fail if generated files are not what their sources give (nee
 	@sha256sum --check --quiet bin/generated.sum || { echo "generated files changed: commit them"; exit 1; }
 
 .PHONY: man
-man: build ## write the man pages to bin/man
+man: build ## write the man page to bin/man
 	@mkdir -p bin/man
 	bin/xskfwd man bin/man
 
 .PHONY: install
-install: build man ## install binary, man pages, systemd unit and sample under DESTDIR and PREFIX (/usr/local)
+install: build man ## install binary, man page, systemd unit and sample under DESTDIR and PREFIX (/usr/local)
 	install -D -m 0755 bin/xskfwd $(DESTDIR)$(PREFIX)/sbin/xskfwd
 	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/man/man8 bin/man/*.8
 	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/lib/systemd/system configs/systemd/*.service
