@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/xskfwd/xskfwd/internal/config"
+	"github.com/xskfwd/xskfwd/internal/datapath"
+)
+
+// daemon is one run of the forwarder.
+type daemon struct {
+	cfg   *config.Config
+	log   *slog.Logger
+	host  hostState
+	ports []*port
+	wires [][2]int
+	plane *plane
+	hooks []*hook
+	obs   *observer
+
+	service service
+}
+
+// Run forwards until ctx is done or something fails that it cannot live with.
+// It returns nil after a stop that was asked for and left nothing behind.
+func Run(ctx context.Context, cfg *config.Config, log *slog.Logger) (err error) {
+	d := &daemon{cfg: cfg, log: log, host: hostState{dir: stateDir()}}
+	leaveRoomForWorkers(cfg)
+
+	d.obs, err = startObserver(cfg, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.obs.close()) }()
+
+	if err := d.start(); err != nil {
+		return errors.Join(err, d.stop())
+	}
+	d.obs.serving(d)
+	log.Info("forwarding", "wires", wireNames(cfg), "workers", len(d.plane.workers))
+	d.service.ready()
+	err = d.watch(ctx)
+	d.service.stopping()
+	d.obs.stopping()
+	return errors.Join(err, d.stop())
+}
+
+// leaveRoomForWorkers lets the control plane have a P of its own however few
+// CPUs there are: a worker that spins holds one for as long as it likes.
+func leaveRoomForWorkers(cfg *config.Config) {
+	const spare = 2 // one for the control plane, one for the garbage collector
+	workers := cfg.WorkerCount(config.MaxQueues, runtime.NumCPU())
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), workers+spare))
+}
+
+// start brings the ports up in the order in which nothing can be lost: whoever
+// takes frames is there before the program that sends them.
+func (d *daemon) start() error {
+	if err := d.resolve(); err != nil {
+		return err
+	}
+	var err error
+	if d.plane, err = openPlane(d.cfg, d.log, d.ports, d.wires); err != nil {
+		return err
+	}
+	d.plane.start()
+	if err := d.hookPorts(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// resolve looks the ports up and joins them to wires.
+func (d *daemon) resolve() error {
+	index := map[string]int{}
+	var errs []error
+	for i, c := range d.cfg.Ports {
+		f, err := lookUp(c.Name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		queues, err := served(c, f)
+		errs = append(errs, err)
+		p := &port{name: c.Name, facts: f, queues: queues}
+		p.maxBytes.Store(datapath.MaxFrameBytes(f.mtu))
+		d.ports = append(d.ports, p)
+		index[c.Name] = i
+		d.warnOfLimits(p)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, w := range d.cfg.Wires {
+		a, b := index[w.A], index[w.B]
+		d.ports[a].partner, d.ports[b].partner = d.ports[b], d.ports[a]
+		d.wires = append(d.wires, [2]int{a, b})
+	}
+	return nil
+}
+
+// warnOfLimits says at start what would otherwise show as a counter only.
+func (d *daemon) warnOfLimits(p *port) {
+	const headroom = 256 // XDP_PACKET_HEADROOM, in front of every received frame
+	room := uint32(d.cfg.FrameSize - headroom)
+	if p.maxBytes.Load() > room {
+		d.log.Warn("frames longer than a chunk are dropped by the kernel and counted as rx_dropped",
+			"port", p.name, "mtu", p.facts.mtu, "longest_frame_bytes", room,
+			"cure", fmt.Sprintf("--frame-size 4096, or ip link set %s mtu %d", p.name, room-18))
+	}
+	if !p.facts.adminUp {
+		d.log.Warn("the interface is down: nothing is forwarded until it is up", "port", p.name, "cure", "ip link set "+p.name+" up")
+	}
+}
+
+// watch follows the devices until ctx is done or a worker fails.
+func (d *daemon) watch(ctx context.Context) error {
+	const look = time.Second
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-d.plane.failed:
+			return err
+		case <-tick.C:
+			d.followLinks()
+		}
+	}
+}
+
+// stop takes down what start has brought up, in reverse, with frames that are on
+// their way sent first.
+func (d *daemon) stop() error {
+	var errs []error
+	for _, h := range d.hooks {
+		errs = append(errs, h.leave(d.cfg.OnExit))
+	}
+	if d.plane != nil {
+		if left := d.plane.drain(context.Background()); left > 0 {
+			d.log.Warn("frames were still on their way at the stop", "frames", left)
+		}
+		d.plane.stop()
+		if err := d.plane.census(); err != nil {
+			errs = append(errs, fmt.Errorf("census at exit: %w", err))
+		}
+		if final := d.obs.last(d); final != nil {
+			errs = append(errs, fmt.Errorf("counters at exit: %w", final))
+		}
+		errs = append(errs, d.plane.close())
+	}
+	for _, h := range d.hooks {
+		errs = append(errs, h.close())
+	}
+	return errors.Join(errs...)
+}
+
+func wireNames(cfg *config.Config) string {
+	var names []string
+	for _, w := range cfg.Wires {
+		names = append(names, w.String())
+	}
+	return strings.Join(names, " ")
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/xskfwd/xskfwd/bulk"
+	"github.com/xskfwd/xskfwd/internal/epoll"
+	"github.com/xskfwd/xskfwd/napi"
+)
+
+// publishEvery is how often a busy worker publishes its cut: often enough for
+// any scrape or drain to look current, seldom enough to cost nothing. A worker
+// publishes before it sleeps in any case.
+const publishEvery = time.Millisecond
+
+// WorkerConfig describes a worker.
+type WorkerConfig struct {
+	ID   int
+	CPU  int // -1: not pinned
+	Mode napi.Mode
+	// Mems is how many memory ids there are, so that counting by id never
+	// grows a slice during a poll.
+	Mems int
+}
+
+// TimerConfig is how the TX coalesce timers of a worker's queues work.
+type TimerConfig struct {
+	Delay  time.Duration // 0: no timer
+	Frames int
+	Arm    napi.ArmRule
+}
+
+// Worker is one thread that polls its queues. Make it, Add its queues, Run it
+// on a goroutine of its own, Stop it, and Close it once Run has returned.
+type Worker struct {
+	cfg    WorkerConfig
+	waiter *epoll.Waiter
+	loop   *napi.Loop
+	queues []*Queue
+	timers []*epoll.Timer
+
+	out published
+
+	// Owner: the worker's thread.
+	start         time.Time
+	now           int64 // ns since start, as the loop last read its clock
+	lastPublished int64
+}
+
+// NewWorker opens what the worker waits on.
+func NewWorker(cfg WorkerConfig) (*Worker, error) {
+	waiter, err := epoll.New()
+	if err != nil {
+		return nil, fmt.Errorf("worker %d: %w", cfg.ID, err)
+	}
+	w := &Worker{cfg: cfg, waiter: waiter, start: time.Now()}
+	w.loop, err = napi.NewLoop(napi.LoopConfig{
+		Waiter: waiter, Clock: w.clock, Mode: cfg.Mode, Yield: epoll.Yield,
+		EndOfRound: w.endOfRound, BeforeSleep: w.beforeSleep,
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("worker %d: %w", cfg.ID, err), waiter.Close())
+	}
+	return w, nil
+}
+
+// clock is the loop's clock. What it last said is kept for the callbacks, which
+// then need no clock of their own.
+func (w *Worker) clock() int64 {
+	w.now = int64(time.Since(w.start))
+	return w.now
+}
+
+// Add gives the worker a queue: its Napi, its timer, its event sources. Before
+// Run only.
+func (w *Worker) Add(q *Queue, tc TimerConfig) error {
+	if err := w.add(q, tc); err != nil {
+		return fmt.Errorf("worker %d: port %s queue %d: %w", w.cfg.ID, q.port, q.number, err)
+	}
+	w.queues = append(w.queues, q)
+	return nil
+}
+
+func (w *Worker) add(q *Queue, tc TimerConfig) error {
+	q.stats = &bulk.Stats{ByMem: make([]bulk.Returned, w.cfg.Mems)}
+	q.napi = napi.New(fmt.Sprintf("%s-%d", q.port, q.number), q, Weight)
+	timer, err := epoll.NewTimer()
+	if err != nil {
+		return err
+	}
+	w.timers = append(w.timers, timer)
+	q.tx.timer, err = napi.NewTxTimer(q.napi, timer, napi.TxTimerConfig{Delay: tc.Delay, Frames: tc.Frames, Rule: tc.Arm})
+	if err != nil {
+		return err
+	}
+	index := w.loop.Add(q.napi)
+	if err := w.waiter.Add(timer.FD(), napi.Event{Napi: index, Source: napi.SourceTimer}); err != nil {
+		return err
+	}
+	if fd := q.sock.FD(); fd >= 0 { // a fake has none
+		return w.waiter.Add(fd, napi.Event{Napi: index, Source: napi.SourceIRQ})
+	}
+	return nil
+}
+
+// Run polls until Stop. It locks the goroutine to its thread, which dies with
+// it, because the thread is pinned.
+func (w *Worker) Run() error {
+	runtime.LockOSThread()
+	if err := w.pin(); err != nil {
+		return err
+	}
+	err := w.loop.Run()
+	w.publish()
+	if err != nil {
+		return fmt.Errorf("worker %d: %w", w.cfg.ID, err)
+	}
+	return nil
+}
+
+// pin keeps the thread on the worker's CPU.
+func (w *Worker) pin() error {
+	if w.cfg.CPU < 0 {
+		return nil
+	}
+	var set unix.CPUSet
+	set.Set(w.cfg.CPU)
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("worker %d: pin to cpu %d: %w", w.cfg.ID, w.cfg.CPU, err)
+	}
+	return nil
+}
+
+// Stop makes Run return after the round it is in. Any goroutine.
+func (w *Worker) Stop() { w.loop.Stop() }
+
+// Kick schedules all queues, so that completions are read and counters
+// published even if nothing happens on the wire. Any goroutine.
+func (w *Worker) Kick() {
+	for _, q := range w.queues {
+		q.napi.Schedule(napi.SourceKick)
+	}
+}
+
+// Close releases what the worker waits on. After Run has returned.
+func (w *Worker) Close() error {
+	var errs []error
+	for _, t := range w.timers {
+		errs = append(errs, t.Close())
+	}
+	return errors.Join(append(errs, w.waiter.Close())...)
+}
+
+// ID is the worker's number, CPU where it is pinned (-1: nowhere).
+func (w *Worker) ID() int  { return w.cfg.ID }
+func (w *Worker) CPU() int { return w.cfg.CPU }
+
+// Cut copies the last published cut into dst, reusing its memory. Any
+// goroutine.
+func (w *Worker) Cut(dst *WorkerCut) { w.out.read(dst) }
+
+// endOfRound publishes now and then.
+func (w *Worker) endOfRound() {
+	if w.now-w.lastPublished >= int64(publishEvery) && w.publish() {
+		w.lastPublished = w.now
+	}
+}
+
+// beforeSleep publishes, so that what a sleeping worker shows is current.
+func (w *Worker) beforeSleep() { w.publish() }
+
+// publish makes a cut of all queues. Owner: the worker, between two polls.
+func (w *Worker) publish() bool {
+	return w.out.publish(func(c *WorkerCut) {
+		c.Loop = w.loop.Stats()
+		if c.Queues == nil {
+			c.Queues = make([]QueueCut, len(w.queues))
+		}
+		for i, q := range w.queues {
+			q.cut(&c.Queues[i])
+		}
+	})
+}
