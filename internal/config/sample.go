@@ -8,6 +8,8 @@ import (
 	"strings"
 )
 
+//go:generate go test -run ^TestSampleIsTheCommittedFile$ . -args -update
+
 const sampleHead = `# Configuration of xskfwd. Every setting is here with its default; ports and wires
 # have none, and must be given here or on the command line. A flag of "xskfwd run"
 # wins over the key of the same name; flags of a list replace the whole list.
@@ -48,11 +50,7 @@ func (s *Setting) describe() []string {
 	}
 	lines := wrap(text)
 	if s.Allowed != "" {
-		allowed := "Allowed: " + s.Allowed
-		if s.Unit != "" {
-			allowed += "; in " + s.Unit
-		}
-		lines = append(lines, wrap(allowed+".")...)
+		lines = append(lines, wrap("Allowed: "+s.Allowed+".")...)
 	}
 	return lines
 }

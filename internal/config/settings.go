@@ -60,7 +60,7 @@ func Settings() []*Setting {
 		list(&Setting{
 			Name: "port", Key: "ports", Short: "p", Arg: "NAME[:QUEUES]",
 			Help:    "port to forward on, and its queues, such as eth0:0-3,6",
-			More:    "Without queues, all the port has are used. A packet on any other queue is forwarded by the kernel.",
+			More:    "Without queues, all the port has are used. What arrives on another queue is passed through the wire by the kernel.",
 			Allowed: fmt.Sprintf("a device name of 1 to %d bytes without space, '/', ':' or '=', then nothing or a colon and queues from 0 to %d such as 0-3,6", MaxPortName, MaxQueues-1),
 			Example: `["eth0:0-3", "eth1:0-3"]`,
 		}, func(c *Config) *[]Port { return &c.Ports }, ParsePort, Port.check),
@@ -117,25 +117,25 @@ func Settings() []*Setting {
 		}, 0, MaxUmemFrames, func(c *Config) *int { return &c.UmemFrames }),
 		frameSize(&Setting{
 			Name: "frame-size", Key: "frame-size", Unit: "bytes",
-			Help: "size of a frame",
+			Help: "size of a frame, in bytes",
 			More: "256 bytes of it are headroom: a packet of up to 1792 bytes fits into 2048, of up to 3840 into 4096. Some drivers need more room. Longer packets are dropped, and counted.",
 		}),
 		ring(&Setting{
 			Name: "rx-ring", Key: "rx-ring",
-			Help: "size of each RX ring",
+			Help: "size of each RX ring, in descriptors",
 		}, func(c *Config) *int { return &c.RxRing }),
 		ring(&Setting{
 			Name: "tx-ring", Key: "tx-ring",
-			Help: "size of each TX ring",
+			Help: "size of each TX ring, in descriptors",
 		}, func(c *Config) *int { return &c.TxRing }),
 		ring(&Setting{
 			Name: "fill-ring", Key: "fill-ring",
-			Help: "size of each fill ring",
+			Help: "size of each fill ring, in descriptors",
 			More: "This is how many frames wait for packets on a queue.",
 		}, func(c *Config) *int { return &c.FillRing }),
 		ring(&Setting{
 			Name: "completion-ring", Key: "completion-ring",
-			Help: "size of each completion ring",
+			Help: "size of each completion ring, in descriptors",
 		}, func(c *Config) *int { return &c.CompletionRing }),
 
 		number(&Setting{

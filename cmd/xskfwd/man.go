@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
+
+func (e *env) manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man [DIR]",
+		Short:  "print the man page, or write it to a directory",
+		Hidden: true, // for packagers
+		Args:   cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			page := e.manPage(cmd.Root())
+			if len(args) == 0 {
+				_, err := e.stdout.Write(page)
+				return failed(err)
+			}
+			return failed(os.WriteFile(filepath.Join(args[0], "xskfwd.8"), page, 0o644))
+		},
+	}
+}
