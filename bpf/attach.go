@@ -30,7 +30,7 @@ func (p *Port) attach() error {
 	}
 	dir := p.versionDir()
 	if err := p.pinObjects(dir); err != nil {
-		return err
+		return errors.Join(err, p.tidy())
 	}
 	if err := p.hang(); err != nil {
 		return errors.Join(err, p.tidy())
@@ -68,7 +68,7 @@ func (p *Port) hang() error {
 // their expected attach type).
 func (p *Port) dropLink() error {
 	err := errors.Join(p.link.Detach(), p.link.Unpin(), p.link.Close())
-	p.link, p.mode = nil, ""
+	p.link, p.linkDir, p.mode = nil, "", ""
 	if err != nil {
 		return fmt.Errorf("detach the former program: %w", err)
 	}
@@ -107,26 +107,28 @@ func (p *Port) attachAs(mode Mode) error {
 // pinLink makes the attachment outlive the process. A link that was pinned for
 // another version moves.
 func (p *Port) pinLink(dir string) error {
-	path := filepath.Join(dir, linkPin)
-	if p.link.(interface{ IsPinned() bool }).IsPinned() {
-		return p.link.Pin(path)
+	if p.linkDir == dir {
+		return nil
 	}
-	return pinOver(p.link, path)
-}
-
-// tidy removes the version directories other than the one in use.
-func (p *Port) tidy() error {
-	dirs, err := versionDirs(p.opts.PinDir)
-	if err != nil {
+	if err := pinOver(p.link, filepath.Join(dir, linkPin)); err != nil {
 		return err
 	}
-	var errs []error
+	p.linkDir = dir
+	return nil
+}
+
+// tidy removes all version directories but the one with the link.
+func (p *Port) tidy() error {
+	if p.opts.PinDir == "" {
+		return nil
+	}
+	dirs, err := versionDirs(p.opts.PinDir)
+	errs := []error{err}
 	for _, dir := range dirs {
-		if p.current && dir == p.versionDir() {
-			continue
+		if dir != p.linkDir {
+			_, err := removePins(dir)
+			errs = append(errs, err)
 		}
-		_, err := removePins(dir)
-		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
@@ -138,8 +140,8 @@ func (p *Port) Detach() error {
 	if p.link != nil {
 		errs = append(errs, p.link.Detach())
 	}
-	p.current = false
 	if p.lock != nil {
+		p.linkDir = ""
 		errs = append(errs, p.tidy())
 	}
 	if err := errors.Join(append(errs, p.Close())...); err != nil {

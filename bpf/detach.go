@@ -11,8 +11,8 @@ import (
 )
 
 // DetachAll detaches every program that is pinned under root (see [PinRoot])
-// and removes the pins and their directories. It says what it removed, one pin
-// a line, also when it fails. A port that a running daemon holds is left to it
+// and removes the pins and their directories. It lists the pins it removed, also
+// when it fails. A port that a running daemon holds is left to it
 // ([ErrInUse]), and so is what is not ours.
 func DetachAll(root string) (removed []string, err error) {
 	entries, err := os.ReadDir(root)
@@ -30,10 +30,25 @@ func DetachAll(root string) (removed []string, err error) {
 		gone, err := detachPort(filepath.Join(root, e.Name()))
 		removed, errs = append(removed, gone...), append(errs, err)
 	}
-	if err := os.Remove(root); err != nil {
-		errs = append(errs, fmt.Errorf("remove pin directory: %w", err))
+	if err := errors.Join(errs...); err != nil {
+		return removed, err
 	}
-	return removed, errors.Join(errs...)
+	return removed, errors.Join(removeIfEmpty(root), leftovers(root))
+}
+
+// leftovers names what is below root and not ours.
+func leftovers(root string) error {
+	var errs []error
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			errs = append(errs, fmt.Errorf("%s is not ours: left alone", path))
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 func detachPort(dir string) (removed []string, err error) {

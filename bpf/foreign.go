@@ -83,6 +83,9 @@ func (p *Port) makeRoom() error {
 // evict removes a foreign program. The kernel refuses (EBUSY) the netlink way
 // for a program that is held by a link, so that one is then known to exist.
 func evict(ifindex int, on attachment) error {
+	if on.mode == "" {
+		return errors.New("only a native or generic program can be replaced")
+	}
 	err := setXDP(ifindex, -1, on.mode)
 	if errors.Is(err, unix.EBUSY) {
 		return breakLink(ifindex, on.program)

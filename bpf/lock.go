@@ -5,7 +5,9 @@ package bpf
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,7 +28,11 @@ type dirLock struct {
 // lockDir makes the directory if need be and locks it without waiting.
 func lockDir(dir string) (*dirLock, error) {
 	for range lockTries {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		err := os.MkdirAll(dir, 0o700)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the directory above it was removed meanwhile
+		}
+		if err != nil {
 			return nil, fmt.Errorf("make pin directory: %w", err)
 		}
 		l, err := tryLock(dir)
@@ -78,11 +84,12 @@ func (l *dirLock) take() (same bool, err error) {
 	return err == nil && os.SameFile(held, named), nil
 }
 
-// release removes the directory when nothing is left in it.
+// release removes the directory when nothing is left in it, and the root above
+// it when this was the last port.
 func (l *dirLock) release() error {
-	err := unix.Rmdir(l.dir)
-	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.ENOENT) {
-		err = nil
+	err := removeIfEmpty(l.dir)
+	if root := filepath.Dir(l.dir); filepath.Base(root) == rootName {
+		err = errors.Join(err, removeIfEmpty(root))
 	}
 	return errors.Join(err, l.file.Close())
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -135,7 +136,7 @@ func (p *Port) takeLink(found *pinnedLink) error {
 	if found.ifindex != p.opts.Ifindex || found.program != on.program {
 		return p.passOver(found)
 	}
-	p.link, p.mode = found.Link, on.mode
+	p.link, p.linkDir, p.mode = found.Link, found.dir, on.mode
 	if filepath.Base(found.dir) != version(p.opts.Queues) || !p.modeFits() {
 		return nil
 	}
@@ -269,8 +270,14 @@ func removePins(dir string) (removed []string, err error) {
 		}
 		removed = append(removed, path)
 	}
-	if err := os.Remove(dir); err != nil {
-		return removed, fmt.Errorf("remove pin directory (it has something in it that is not ours): %w", err)
+	return removed, removeIfEmpty(dir)
+}
+
+// removeIfEmpty leaves a directory alone in which there is something.
+func removeIfEmpty(dir string) error {
+	err := unix.Rmdir(dir)
+	if err == nil || errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.ENOENT) {
+		return nil
 	}
-	return removed, nil
+	return fmt.Errorf("remove pin directory %s: %w", dir, err)
 }

@@ -43,6 +43,7 @@ type Port struct {
 	objects  *redirectObjects
 	program  xdp.Program // queue and socket map of objects, as asavie/xdp fills them
 	link     link.Link   // nil until attached or found pinned
+	linkDir  string      // where link is pinned
 	mode     Mode        // of link
 	current  bool        // link runs the program in objects
 	adopted  bool        // link, maps and all were found pinned
@@ -112,14 +113,13 @@ func (p *Port) load() error {
 		Queues:  p.objects.QidconfMap,
 		Sockets: p.objects.XsksMap,
 	}
-	return p.SetPartner(p.opts.Partner)
+	return errors.Join(p.forgetQueues(), p.SetPartner(p.opts.Partner))
 }
 
 func (p *Port) fillObjects() (err error) {
-	if p.adopted {
-		return p.forgetQueues()
+	if !p.adopted {
+		p.objects, err = loadObjects(p.opts.Queues)
 	}
-	p.objects, err = loadObjects(p.opts.Queues)
 	return err
 }
 
@@ -146,12 +146,14 @@ func loadObjects(queues int) (*redirectObjects, error) {
 	return objects, nil
 }
 
-// forgetQueues clears what a former daemon registered. Its sockets are gone.
+// forgetQueues clears what a former daemon registered in adopted maps.
 func (p *Port) forgetQueues() error {
-	for queue := range uint32(p.opts.Queues) {
-		err := p.objects.QidconfMap.Delete(queue)
-		if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-			return fmt.Errorf("clear queue %d in %s: %w", queue, redirectMapQidconfMap, err)
+	if !p.adopted {
+		return nil
+	}
+	for queue := range p.opts.Queues {
+		if err := p.Unregister(queue); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -176,7 +178,10 @@ func (p *Port) Unregister(queue int) error {
 		return err
 	}
 	err := p.program.Unregister(queue)
-	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+	if errors.Is(err, ebpf.ErrKeyNotExist) { // it stopped at the queue map
+		err = p.program.Sockets.Delete(uint32(queue))
+	}
+	if err != nil {
 		return fmt.Errorf("port %s queue %d: unregister socket: %w", p.opts.Ifname, queue, err)
 	}
 	return nil
