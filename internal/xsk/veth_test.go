@@ -3,6 +3,7 @@
 package xsk_test
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/asavie/xdp"
@@ -23,12 +24,12 @@ const (
 	farName  = "far"
 )
 
-// newPair makes a pair with that many queues at both ends.
-func newPair(t testing.TB, queues int) vethPair {
+// newPair makes a pair with that many queues at both ends. An MTU of 0 is 1500.
+func newPair(t testing.TB, queues, mtu int) vethPair {
 	t.Helper()
 	labtest.Privileged(t)
 	p := vethPair{labtest.NS(t), labtest.NS(t)}
-	labtest.Veth(t, p.near, nearName, p.far, farName, netlab.VethOptions{Queues: queues})
+	labtest.Veth(t, p.near, nearName, p.far, farName, netlab.VethOptions{Queues: queues, MTU: mtu})
 	return p
 }
 
@@ -96,8 +97,8 @@ func open(t testing.TB, ns *netlab.NS, u *xsk.Umem, cfg xsk.SocketConfig) *xsk.S
 }
 
 // attach puts a redirecting program on a device for the test, and the sockets in
-// its map by their queue.
-func attach(t testing.TB, ns *netlab.NS, name string, queues int, sockets ...*xsk.Socket) {
+// its map by their queue. It returns what takes the program off before the end.
+func attach(t testing.TB, ns *netlab.NS, name string, queues int, sockets ...*xsk.Socket) (detach func()) {
 	t.Helper()
 	index := ifindex(t, ns, name)
 	program, err := xdp.NewProgram(queues)
@@ -106,20 +107,22 @@ func attach(t testing.TB, ns *netlab.NS, name string, queues int, sockets ...*xs
 	}
 	t.Cleanup(func() { program.Close() })
 	do(t, ns, func() error { return program.Attach(index) })
-	t.Cleanup(func() {
+	detach = sync.OnceFunc(func() {
 		if err := ns.Do(func() error { return program.Detach(index) }); err != nil {
 			t.Error(err)
 		}
 	})
+	t.Cleanup(detach)
 	for _, s := range sockets {
 		if err := program.Register(s.Queue(), s.FD()); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return detach
 }
 
 func TestIntegrationOpenSendsAndReceives(t *testing.T) {
-	p := newPair(t, 1)
+	p := newPair(t, 1, 0)
 	near, far := mapUmem(t, 64), mapUmem(t, 64)
 	tx := open(t, p.near, near, config(t, p.near, nearName, 0, 64))
 	cfg := config(t, p.far, farName, 0, 64)
@@ -128,7 +131,7 @@ func TestIntegrationOpenSendsAndReceives(t *testing.T) {
 	attach(t, p.far, farName, 1, rx)
 
 	frame := make([]byte, 60)
-	copy(frame, "\xff\xff\xff\xff\xff\xff\x02\x00\x00\x00\x00\x01\x88\xb5hello")
+	copy(frame, etherHeader+"hello")
 	queueTx(t, tx, take(t, near, 3), frame)
 	if r := tx.KickTx(); r != (xsk.KickResult{Calls: 1, State: xsk.Drained}) {
 		t.Errorf("kick: got %+v", r)

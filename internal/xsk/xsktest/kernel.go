@@ -68,7 +68,6 @@ type Kernel struct {
 	completion *xsk.FillRing       // the kernel produces it
 	rx         *xsk.TxRing         // the kernel produces it
 	tx         *xsk.RxRing         // the kernel consumes it
-	buffers    []uint64            // taken from the fill ring and not used
 	inflight   []uint64            // sent, not completed
 	sent       [][]byte
 	sentCount  uint64

@@ -36,48 +36,33 @@ func (k *Kernel) deliver(frame []byte) bool {
 		k.stats.Rx_dropped++
 		return false
 	}
-	at := addr + Headroom
-	copy(k.umem.Bytes(at, uint32(len(frame))), frame)
 	idx, room := k.rx.Reserve(1)
-	if room == 0 {
-		k.buffers = append(k.buffers, addr)
+	if room == 0 { // the chunk stays at the head of the fill ring
 		k.stats.Rx_ring_full++
 		return false
 	}
+	at := addr + Headroom
+	copy(k.umem.Bytes(at, uint32(len(frame))), frame)
+	k.fill.Release(1)
 	k.rx.Set(idx, xdp.Desc{Addr: at, Len: uint32(len(frame))})
 	k.rx.Submit(1)
 	return true
 }
 
-// buffer takes a chunk: one the kernel has left, or the next of the fill ring
-// that is in the UMEM.
+// buffer looks for the next chunk of the fill ring that is in the UMEM. Others
+// are skipped, and counted nowhere.
 func (k *Kernel) buffer() (uint64, bool) {
-	if n := len(k.buffers); n > 0 {
-		addr := k.buffers[n-1]
-		k.buffers = k.buffers[:n-1]
-		return addr, true
-	}
 	for {
 		idx, got := k.fill.Peek(1)
 		if got == 0 {
 			k.stats.Rx_fill_ring_empty_descs++
 			return 0, false
 		}
-		addr := k.fill.At(idx)
-		k.fill.Release(1)
-		if addr < k.umem.Size() {
-			return addr &^ uint64(k.umem.FrameSize()-1), true
+		if p := k.umem.PageOf(k.fill.At(idx)); p != 0 {
+			return k.umem.AddrOf(p), true
 		}
-		k.stats.Rx_invalid_descs++
+		k.fill.Release(1)
 	}
-}
-
-// Held is how many chunks the kernel has taken from the fill ring and not given
-// back: for a census.
-func (k *Kernel) Held() int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return len(k.buffers) + len(k.inflight)
 }
 
 // recv is a kick of the fill ring. A copying socket has nothing to do.

@@ -43,6 +43,7 @@ func (k *Kernel) transmit(budget uint32) unix.Errno {
 	for {
 		idx, got := k.tx.Peek(1)
 		if got == 0 {
+			k.stats.Tx_ring_empty_descs++
 			return 0
 		}
 		if budget == 0 {
@@ -58,7 +59,7 @@ func (k *Kernel) transmit(budget uint32) unix.Errno {
 			k.stats.Tx_invalid_descs++
 			k.inflight = append(k.inflight, d.Addr)
 			k.completeUnheld()
-			continue
+			return 0 // without an error, whatever is left
 		}
 		k.inflight = append(k.inflight, d.Addr)
 		if k.peerBusy {
