@@ -3,6 +3,7 @@
 package pagepool_test
 
 import (
+	"slices"
 	"sync"
 	"testing"
 
@@ -17,7 +18,8 @@ type arena struct {
 	free  []pagepool.Page
 	out   map[pagepool.Page]bool
 	calls int
-	limit int // pages in one AllocPages call; 0: no limit
+	given [][]pagepool.Page // what each call of AllocPages gave, until somebody takes it from here
+	limit int               // pages in one AllocPages call; 0: no limit
 }
 
 // newArena returns a provider of n pages, stride apart, the first of which is first.
@@ -43,6 +45,7 @@ func (a *arena) AllocPages(dst []pagepool.Page) int {
 		a.out[page] = true
 		dst[i] = page
 	}
+	a.given = append(a.given, slices.Clone(dst[:n]))
 	return n
 }
 
