@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/xskfwd/xskfwd/internal/capability"
 	"github.com/xskfwd/xskfwd/internal/config"
 	"github.com/xskfwd/xskfwd/internal/datapath"
 )
@@ -32,7 +33,10 @@ type daemon struct {
 // Run forwards until ctx is done or something fails that it cannot live with.
 // It returns nil after a stop that was asked for and left nothing behind.
 func Run(ctx context.Context, cfg *config.Config, log *slog.Logger) (err error) {
-	d := &daemon{cfg: cfg, log: log, host: hostState{dir: stateDir()}}
+	if err := capability.Check(); err != nil {
+		return err
+	}
+	d := &daemon{cfg: cfg, log: log, host: hostState{dir: stateDir()}, service: newService(log)}
 	leaveRoomForWorkers(cfg)
 
 	d.obs, err = startObserver(cfg, log)
@@ -46,7 +50,7 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger) (err error) 
 	}
 	d.obs.serving(d)
 	log.Info("forwarding", "wires", wireNames(cfg), "workers", len(d.plane.workers))
-	d.service.ready()
+	d.service.ready("forwarding " + wireNames(cfg))
 	err = d.watch(ctx)
 	d.service.stopping()
 	d.obs.stopping()
@@ -126,6 +130,7 @@ func (d *daemon) watch(ctx context.Context) error {
 	const look = time.Second
 	tick := time.NewTicker(look)
 	defer tick.Stop()
+	defer d.service.feed(d.plane)()
 	for {
 		select {
 		case <-ctx.Done():

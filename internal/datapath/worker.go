@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -52,6 +53,10 @@ type Worker struct {
 	start         time.Time
 	now           int64 // ns since start, as the loop last read its clock
 	lastPublished int64
+
+	// beat is now while the worker is awake, 0 while it sleeps. Written by the
+	// worker, read by whoever wants to know whether it is stuck.
+	beat atomic.Int64
 }
 
 // NewWorker opens what the worker waits on.
@@ -75,7 +80,17 @@ func NewWorker(cfg WorkerConfig) (*Worker, error) {
 // then need no clock of their own.
 func (w *Worker) clock() int64 {
 	w.now = int64(time.Since(w.start))
+	w.beat.Store(w.now)
 	return w.now
+}
+
+// Age is how long the worker has been in the poll it is in. It is 0 for one that
+// sleeps, however long it does. Any goroutine.
+func (w *Worker) Age() time.Duration {
+	if beat := w.beat.Load(); beat != 0 {
+		return time.Since(w.start) - time.Duration(beat)
+	}
+	return 0
 }
 
 // Add gives the worker a queue: its Napi, its timer, its event sources. Before
@@ -119,6 +134,7 @@ func (w *Worker) Run() error {
 	}
 	err := w.loop.Run()
 	w.publish()
+	w.beat.Store(0)
 	if err != nil {
 		return fmt.Errorf("worker %d: %w", w.cfg.ID, err)
 	}
@@ -174,7 +190,10 @@ func (w *Worker) endOfRound() {
 }
 
 // beforeSleep publishes, so that what a sleeping worker shows is current.
-func (w *Worker) beforeSleep() { w.publish() }
+func (w *Worker) beforeSleep() {
+	w.publish()
+	w.beat.Store(0)
+}
 
 // publish makes a cut of all queues. Owner: the worker, between two polls.
 func (w *Worker) publish() bool {
