@@ -84,24 +84,6 @@ func (b *FrameBulk) Init(t *MemTable, owner int, size int, rule Rule, st *Stats)
 
 // Return gives back page p of memory id: to its pool when its bulk is flushed, or to its memory's own function at once.
 func (b *FrameBulk) Return(p pagepool.Page, id pagepool.MemID) {
-	if n := b.n; uint64(id) == b.mem && n+1 < b.size {
-		b.queue[n%QueueSize] = p
-		b.queueLane[n%QueueSize] = b.lane
-		b.n = n + 1
-		return
-	}
-	b.returnSlowly(p, id)
-}
-
-// Flush returns what is queued. To be called at the end of the loop.
-func (b *FrameBulk) Flush() {
-	if b.n > 0 {
-		b.flush(EndOfPoll)
-	}
-}
-
-// returnSlowly is Return when the memory is not the last one's or the queue becomes full.
-func (b *FrameBulk) returnSlowly(p pagepool.Page, id pagepool.MemID) {
 	if uint64(id) != b.mem && !b.selectLane(p, id) {
 		return
 	}
@@ -111,6 +93,13 @@ func (b *FrameBulk) returnSlowly(p pagepool.Page, id pagepool.MemID) {
 	b.n = n + 1
 	if b.n >= b.size {
 		b.flush(Full)
+	}
+}
+
+// Flush returns what is queued. To be called at the end of the loop.
+func (b *FrameBulk) Flush() {
+	if b.n > 0 {
+		b.flush(EndOfPoll)
 	}
 }
 

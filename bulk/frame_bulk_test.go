@@ -128,3 +128,197 @@ func TestFrameBulkFlushesWhenFullAndAtTheEndOfThePoll(t *testing.T) {
 		t.Errorf("pages went to %+v, want the ring of the foreign pool", got)
 	}
 }
+
+func TestFrameBulkFlushesOnPoolChangeUnderRuleChange(t *testing.T) {
+	r := newRig(t, 64, worker+1, worker+1)
+	r.returnAll(16, bulk.Change, r.pages(t, 1, 1, 1, 2, 2, 1, 1, 1, 1))
+	if got := r.lengths(); !slices.Equal(got, []int{2, 3, 4}) {
+		t.Errorf("bulks of lengths %v, want 2, 3, 4", got)
+	}
+	s := &r.stats
+	if s.Flushes != [3]uint64{0, 2, 1} || s.Flushed != [3]uint64{0, 5, 4} || s.Lookups != 3 {
+		t.Errorf("statistics are %+v", s)
+	}
+}
+
+func TestFrameBulkPartsPoolsAtTheFlushUnderRulePartition(t *testing.T) {
+	r := newRig(t, 64, worker+1, worker+1, worker)
+	r.returnAll(16, bulk.Partition, r.pages(t, sequence(20, 1, 2, 1, 3)...))
+	// The first 16: eight of pool 1, four of 2, four of 3; the last four: two, one, one.
+	if got := r.lengths(); !slices.Equal(got, []int{1, 1, 2, 4, 4, 8}) {
+		t.Errorf("bulks of lengths %v, want 1, 1, 2, 4, 4, 8", got)
+	}
+	s := &r.stats
+	if s.Flushes != [3]uint64{3, 0, 3} || s.Flushed != [3]uint64{16, 0, 4} || s.Lookups != 3 {
+		t.Errorf("statistics are %+v", s)
+	}
+	want := []bulk.Returned{{}, {Ring: 10}, {Ring: 5}, {Cached: 5}}
+	if !slices.Equal(s.ByMem, want) {
+		t.Errorf("pages went to %+v, want %+v", s.ByMem, want)
+	}
+}
+
+func TestFrameBulkKeepsTheOrderWithinAPool(t *testing.T) {
+	for _, rule := range []bulk.Rule{bulk.Partition, bulk.Change} {
+		r := newRig(t, 64, worker, worker)
+		pages := r.pages(t, sequence(20, 1, 2, 2, 1, 1)...)
+		r.returnAll(16, rule, pages)
+		// The cache is a stack: pages come out in the opposite order.
+		slices.Reverse(pages)
+		for _, p := range pages {
+			if got := r.pools[memOf(p)].Alloc(); got != p {
+				t.Fatalf("rule %d: got page %#x, want %#x", rule, got, p)
+			}
+		}
+	}
+}
+
+func TestFrameBulkPutsDirectlyToPoolsOfItsOwnerOnly(t *testing.T) {
+	r := newRig(t, 64, worker, worker+1, worker)
+	r.returnAll(16, bulk.Partition, r.pages(t, 1, 2, 3))
+	want := []bulk.Returned{{}, {Cached: 1}, {Ring: 1}, {Cached: 1}}
+	if !slices.Equal(r.stats.ByMem, want) {
+		t.Errorf("pages went to %+v, want %+v", r.stats.ByMem, want)
+	}
+}
+
+func TestFrameBulkSizeOneReturnsEachPageOnItsOwn(t *testing.T) {
+	for _, size := range []int{1, 0, -5} {
+		r := newRig(t, 64, worker+1)
+		pages := r.pages(t, sequence(5, 1)...)
+		var b bulk.FrameBulk
+		b.Init(r.table, worker, size, bulk.Partition, &r.stats)
+		for i, p := range pages {
+			b.Return(p, 1)
+			if got := r.pools[1].Stats().RingFrames; got != i+1 {
+				t.Fatalf("size %d: %d pages have come home after %d returns", size, got, i+1)
+			}
+		}
+		b.Flush()
+		if s := &r.stats; s.Length[1] != 5 || s.Flushes != [3]uint64{5, 0, 0} {
+			t.Errorf("size %d: statistics are %+v", size, s)
+		}
+	}
+}
+
+func TestFrameBulkSizeIsAtMostTheQueue(t *testing.T) {
+	for _, size := range []int{2, 7, 16, 17, 1000} {
+		r := newRig(t, 64, worker+1)
+		r.returnAll(size, bulk.Partition, r.pages(t, sequence(33, 1)...))
+		size = min(size, bulk.QueueSize)
+		if got := r.stats.Length[size]; got != uint64(33/size) {
+			t.Errorf("size %d: %d bulks of that length, want %d", size, got, 33/size)
+		}
+	}
+}
+
+func TestFrameBulkReturnsMemoryOfNoPoolAtOnce(t *testing.T) {
+	r := newRig(t, 64, worker+1)
+	var got []pagepool.Page
+	for _, id := range []pagepool.MemID{0, 9} {
+		if err := r.table.Register(id, bulk.Mem{Return: func(p pagepool.Page) { got = append(got, p) }}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var b bulk.FrameBulk
+	b.Init(r.table, worker, 16, bulk.Change, &r.stats)
+	pages := r.pages(t, 1, 1)
+	b.Return(pages[0], 1)
+	b.Return(77, 0)
+	b.Return(78, 9)
+	b.Return(pages[1], 1)
+	if !slices.Equal(got, []pagepool.Page{77, 78}) {
+		t.Errorf("pages %v have come home before the flush, want 77 and 78", got)
+	}
+	b.Flush()
+	// They neither flush the bulk nor make its pool forgotten.
+	s := &r.stats
+	if s.Length[2] != 1 || s.Flushes != [3]uint64{0, 0, 1} || s.Lookups != 3 || s.Immediate != 2 || s.Pages != 4 {
+		t.Errorf("statistics are %+v", s)
+	}
+}
+
+func TestFrameBulkCountsPagesOfUnknownMemory(t *testing.T) {
+	r := newRig(t, 64, worker+1)
+	var b bulk.FrameBulk
+	b.Init(r.table, worker, 16, bulk.Partition, &r.stats)
+	for _, id := range []pagepool.MemID{0, 2, 1 << 16, 1<<32 - 1} {
+		b.Return(5, id)
+	}
+	b.Flush()
+	if s := &r.stats; s.Unknown != 4 || s.Pages != 4 || s.Flushes != [3]uint64{} {
+		t.Errorf("statistics are %+v", s)
+	}
+}
+
+func TestFrameBulkKeepsPoolsAfterAFlush(t *testing.T) {
+	r := newRig(t, 64, worker+1, worker+2)
+	var b bulk.FrameBulk
+	b.Init(r.table, worker, 4, bulk.Partition, &r.stats)
+	for _, p := range r.pages(t, sequence(40, 1, 2)...) {
+		b.Return(p, memOf(p))
+	}
+	b.Flush()
+	b.Flush()
+	if s := &r.stats; s.Lookups != 2 || s.Flushes != [3]uint64{20, 0, 0} {
+		t.Errorf("statistics are %+v", s)
+	}
+}
+
+func TestFrameBulkTakesMorePoolsThanItsQueueHasSlots(t *testing.T) {
+	const pools = bulk.QueueSize + 4
+	r := newRig(t, 64, slices.Repeat([]int{worker + 1}, pools)...)
+	ids := make([]pagepool.MemID, 0, 3*pools)
+	for range 3 {
+		for id := range pagepool.MemID(pools) {
+			ids = append(ids, id+1)
+		}
+	}
+	r.returnAll(16, bulk.Partition, r.pages(t, ids...))
+	for id, got := range r.stats.ByMem[1:] {
+		if got != (bulk.Returned{Ring: 3}) {
+			t.Errorf("pages of pool %d went to %+v", id+1, got)
+		}
+	}
+	checkIdentities(t, &r.stats)
+}
+
+// A memory registered in the middle of a poll is found, and counted.
+func TestFrameBulkFindsMemoryRegisteredMeanwhile(t *testing.T) {
+	r := newRig(t, 64, worker+1)
+	var b bulk.FrameBulk
+	b.Init(r.table, worker, 16, bulk.Partition, &r.stats)
+	b.Return(r.pages(t, 1)[0], 1)
+	pool, err := pagepool.New(pagepool.Params{Name: "late", ID: 40, Owner: worker, Provider: newMemory(40, 64)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.table.Register(40, bulk.Mem{Pool: pool}); err != nil {
+		t.Fatal(err)
+	}
+	b.Return(pool.Alloc(), 40)
+	b.Flush()
+	if len(r.stats.ByMem) != 41 || r.stats.ByMem[40] != (bulk.Returned{Cached: 1}) {
+		t.Errorf("statistics are %+v", r.stats)
+	}
+}
+
+// checkIdentities checks what always holds of the statistics.
+func checkIdentities(t testing.TB, s *bulk.Stats) {
+	t.Helper()
+	var flushes, flushed, bulks, pages, returned uint64
+	for i := range s.Flushes {
+		flushes += s.Flushes[i]
+		flushed += s.Flushed[i]
+	}
+	for l, n := range s.Length {
+		bulks += n
+		pages += uint64(l) * n
+	}
+	for _, m := range s.ByMem {
+		returned += m.Cached + m.Ring + m.Released + m.Shared
+	}
+	if flushes != bulks || flushed != pages || flushed != returned || s.Pages != flushed+s.Immediate+s.Unknown || s.Length[0] != 0 {
+		t.Errorf("statistics do not add up: %+v", s)
+	}
+}
