@@ -103,7 +103,7 @@ func (ns *NS) Do(f func() error) error {
 	OnOwnThread(func() {
 		err := errGoexit
 		defer func() { errc <- err }()
-		if err = ns.enter(); err == nil {
+		if err = ns.Enter(); err == nil {
 			err = errGoexit
 			err = f()
 		}
@@ -111,8 +111,9 @@ func (ns *NS) Do(f func() error) error {
 	return <-errc
 }
 
-// enter moves the calling thread into the namespace.
-func (ns *NS) enter() error {
+// Enter moves the calling thread into the namespace for good. It is for
+// functions given to OnOwnThread; Do is what most callers want.
+func (ns *NS) Enter() error {
 	ns.mu.RLock()
 	defer ns.mu.RUnlock()
 	if ns.fd < 0 {

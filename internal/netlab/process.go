@@ -59,7 +59,7 @@ func (ns *NS) Start(c Command) (*Process, error) {
 // the thread's namespace and CPUs, and its parent-death signal goes by the
 // thread, which must therefore live as long as the child.
 func (ns *NS) run(p *Process, cpus []int, started chan<- error) {
-	err := ns.enter()
+	err := ns.Enter()
 	if err == nil {
 		err = PinThread(cpus)
 	}
