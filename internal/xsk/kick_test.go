@@ -3,6 +3,7 @@
 package xsk_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/asavie/xdp"
@@ -19,28 +20,30 @@ type call struct {
 	errno unix.Errno
 }
 
-// scripted is a socket whose kernel follows a script; the last line repeats.
-func scripted(t *testing.T, mode xsk.Mode, soError unix.Errno, script []call) *xsk.Socket {
+// plainRings are rings over ordinary memory, and the kernel's end of the TX ring.
+func plainRings(t *testing.T, entries int) (rings xsk.Rings, kernelTx *xsk.RxRing) {
 	t.Helper()
-	const entries = 8
 	var words [4][3]uint32
 	shared := func(i int) xsk.Indices {
 		return xsk.Indices{Producer: &words[i][0], Consumer: &words[i][1], Flags: &words[i][2]}
 	}
 	tx := make([]xdp.Desc, entries)
-	var rings xsk.Rings
 	var errs [5]error
-	var kernelTx *xsk.RxRing
 	rings.Fill, errs[0] = xsk.NewProducer(shared(0), make([]uint64, entries))
 	rings.Completion, errs[1] = xsk.NewConsumer(shared(1), make([]uint64, entries))
 	rings.Rx, errs[2] = xsk.NewConsumer(shared(2), make([]xdp.Desc, entries))
 	rings.Tx, errs[3] = xsk.NewProducer(shared(3), tx)
 	kernelTx, errs[4] = xsk.NewConsumer(shared(3), tx)
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
+	if err := errors.Join(errs[:]...); err != nil {
+		t.Fatal(err)
 	}
+	return rings, kernelTx
+}
+
+// scripted is a socket whose kernel follows a script; the last line repeats.
+func scripted(t *testing.T, mode xsk.Mode, soError unix.Errno, script []call) *xsk.Socket {
+	t.Helper()
+	rings, kernelTx := plainRings(t, 8)
 	step := 0
 	next := func() unix.Errno {
 		c := script[min(step, len(script)-1)]

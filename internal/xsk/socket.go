@@ -160,10 +160,11 @@ func (s *Socket) RingEntries() RingEntries {
 type BusyPoll struct {
 	Prefer bool // SO_PREFER_BUSY_POLL: the device's interrupts stay off while we poll
 	Usecs  int  // SO_BUSY_POLL
-	Budget int  // SO_BUSY_POLL_BUDGET, packets; 0 leaves the kernel's default
+	Budget int  // SO_BUSY_POLL_BUDGET, packets; 0 leaves what it is. It cannot be read back.
 }
 
-// SetBusyPoll asks for busy polling and returns what the kernel made of it.
+// SetBusyPoll asks for busy polling and returns what the kernel made of it. Any
+// goroutine.
 func (s *Socket) SetBusyPoll(want BusyPoll) (BusyPoll, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,12 +193,16 @@ func (s *Socket) Close() error {
 	s.Rx.detach()
 	s.Tx.detach()
 	err := s.kernel.Close()
+	// The number of the descriptor is soon somebody else's: no kick may use it.
+	s.kernel.Send, s.kernel.Recv = badDescriptor, badDescriptor
 	s.umem.removeSocket(s)
 	if err != nil {
 		return fmt.Errorf("%s: close: %w", s.id, err)
 	}
 	return nil
 }
+
+func badDescriptor() unix.Errno { return unix.EBADF }
 
 // detach leaves a ring without entries and without shared memory.
 func (r *Producer[T]) detach() { *r = Producer[T]{shared: detached()} }

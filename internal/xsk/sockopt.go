@@ -35,35 +35,29 @@ func readZerocopy(fd int) (bool, error) {
 	return opts.flags&unix.XDP_OPTIONS_ZEROCOPY != 0, nil
 }
 
-// setBusyPoll sets the three options and reads them back.
+// setBusyPoll sets the three options and reads back the two that the kernel lets
+// one read; there is no getter for SO_BUSY_POLL_BUDGET (ENOPROTOOPT, 6.18).
 func setBusyPoll(fd int, want BusyPoll) (got BusyPoll, err error) {
 	prefer := 0
 	if want.Prefer {
 		prefer = 1
 	}
-	for _, o := range [...]struct {
-		name   string
-		option int
-		value  int
-		skip   bool
-	}{
-		{"SO_PREFER_BUSY_POLL", unix.SO_PREFER_BUSY_POLL, prefer, false},
-		{"SO_BUSY_POLL", unix.SO_BUSY_POLL, want.Usecs, false},
-		{"SO_BUSY_POLL_BUDGET", unix.SO_BUSY_POLL_BUDGET, want.Budget, want.Budget == 0},
-	} {
-		if o.skip {
-			continue
-		}
-		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, o.option, o.value); err != nil {
-			return got, fmt.Errorf("%s to %d: %w", o.name, o.value, err)
+	set := func(name string, option, value int) {
+		if err == nil {
+			if err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, option, value); err != nil {
+				err = fmt.Errorf("%s to %d: %w", name, value, err)
+			}
 		}
 	}
-	return readBusyPoll(fd)
-}
-
-func readBusyPoll(fd int) (got BusyPoll, err error) {
-	prefer, err1 := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PREFER_BUSY_POLL)
+	set("SO_PREFER_BUSY_POLL", unix.SO_PREFER_BUSY_POLL, prefer)
+	set("SO_BUSY_POLL", unix.SO_BUSY_POLL, want.Usecs)
+	if want.Budget != 0 {
+		set("SO_BUSY_POLL_BUDGET", unix.SO_BUSY_POLL_BUDGET, want.Budget)
+	}
+	if err != nil {
+		return got, err
+	}
+	preferred, err1 := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PREFER_BUSY_POLL)
 	usecs, err2 := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BUSY_POLL)
-	budget, err3 := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BUSY_POLL_BUDGET)
-	return BusyPoll{Prefer: prefer != 0, Usecs: usecs, Budget: budget}, errors.Join(err1, err2, err3)
+	return BusyPoll{Prefer: preferred != 0, Usecs: usecs, Budget: want.Budget}, errors.Join(err1, err2)
 }

@@ -111,7 +111,8 @@ func mapRing[T uint64 | xdp.Desc](m *mappings, fd int, pgoff int64, off unix.XDP
 func splitRing[T uint64 | xdp.Desc](mem []byte, off unix.XDPRingOffset, entries uint32) (Indices, []T, error) {
 	var entry T
 	size, length := uint64(unsafe.Sizeof(entry)), uint64(len(mem))
-	if max(off.Producer, off.Consumer, off.Flags)+4 > length || off.Desc+uint64(entries)*size > length ||
+	if length < 4 || max(off.Producer, off.Consumer, off.Flags) > length-4 ||
+		off.Desc >= length || (length-off.Desc)/size < uint64(entries) ||
 		(off.Producer|off.Consumer|off.Flags)%4 != 0 || off.Desc%8 != 0 {
 		return Indices{}, nil, fmt.Errorf("kernel's ring offsets %+v do not fit a ring of %d entries", off, entries)
 	}
