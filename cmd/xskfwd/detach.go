@@ -9,8 +9,8 @@ import (
 )
 
 const detachText = `Remove what a daemon left on the ports: the XDP programs that go on joining each
-wire in the kernel after a kill, a crash, or a stop with --on-exit keep. A daemon
-that is running is left alone.`
+wire in the kernel after a kill, a crash, or a stop with --on-exit keep. The ports
+of a daemon that is running are left alone, and that is an error.`
 
 func (e *env) detachCommand() *cobra.Command {
 	return &cobra.Command{

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -15,50 +16,45 @@ const (
 	// trouble that lasts fills a disk.
 	logBurst  = 5
 	logWindow = time.Second
-
-	// logCauses bounds the memory of the limit. Causes are the constant messages
-	// of the program, so there are fewer; when there are not, all start afresh.
-	logCauses = 1000
 )
 
 // logLimit is a handler that keeps a trouble which lasts from flooding the log.
-// A cause is a message: what varies belongs into the attributes. Lines that were
-// left out are counted, and the next line of the cause says how many.
+// A cause is a message: what varies belongs into the attributes. Lines that are
+// left out are counted, and the first line of any cause after the window says how
+// many there were.
 type logLimit struct {
 	slog.Handler
 	state *logState
 }
 
+// logState is shared by all handlers that come of one.
 type logState struct {
+	next   slog.Handler // has no attributes of any logger
 	mu     sync.Mutex
 	causes map[string]*logCause
 }
 
+// logCause is the current window of one cause.
 type logCause struct {
-	since      time.Time // start of the window
-	lines      int       // written in this window
-	suppressed int       // since the last line that was written
+	since   time.Time
+	lines   int
+	leftOut int
 }
 
 func newLogLimit(next slog.Handler) *logLimit {
-	return &logLimit{next, &logState{causes: map[string]*logCause{}}}
+	return &logLimit{next, &logState{next: next, causes: map[string]*logCause{}}}
 }
 
 // Handle implements slog.Handler.
 func (l *logLimit) Handle(ctx context.Context, r slog.Record) error {
-	suppressed, write := l.state.admit(r.Message, r.Time)
-	if !write {
-		return nil
+	write, err := l.state.admit(ctx, r.Message, r.Time)
+	if write {
+		err = errors.Join(err, l.Handler.Handle(ctx, r))
 	}
-	if suppressed > 0 {
-		r = r.Clone()
-		r.AddAttrs(slog.Int("suppressed", suppressed))
-	}
-	return l.Handler.Handle(ctx, r)
+	return err
 }
 
-// WithAttrs implements slog.Handler. The limit is shared by all handlers that
-// come of one.
+// WithAttrs implements slog.Handler.
 func (l *logLimit) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &logLimit{l.Handler.WithAttrs(attrs), l.state}
 }
@@ -68,26 +64,38 @@ func (l *logLimit) WithGroup(name string) slog.Handler {
 	return &logLimit{l.Handler.WithGroup(name), l.state}
 }
 
-// admit says whether a line is written, and how many before it were not.
-func (s *logState) admit(message string, now time.Time) (suppressed int, write bool) {
+// admit says whether a line is written.
+func (s *logState) admit(ctx context.Context, message string, now time.Time) (write bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	err = s.closeWindows(ctx, now)
 	cause := s.causes[message]
 	if cause == nil {
-		if len(s.causes) >= logCauses {
-			clear(s.causes)
-		}
 		cause = &logCause{since: now}
 		s.causes[message] = cause
 	}
-	if now.Sub(cause.since) >= logWindow {
-		cause.since, cause.lines = now, 0
+	if cause.lines == logBurst {
+		cause.leftOut++
+		return false, err
 	}
-	if cause.lines >= logBurst {
-		cause.suppressed++
-		return 0, false
-	}
-	suppressed, cause.suppressed = cause.suppressed, 0
 	cause.lines++
-	return suppressed, true
+	return true, err
+}
+
+// closeWindows reports what was left out of windows that are over. It also keeps
+// the map small: it holds the causes of one window.
+func (s *logState) closeWindows(ctx context.Context, now time.Time) error {
+	var errs []error
+	for message, cause := range s.causes {
+		if now.Sub(cause.since) < logWindow {
+			continue
+		}
+		delete(s.causes, message)
+		if cause.leftOut > 0 {
+			r := slog.NewRecord(now, slog.LevelWarn, "lines left out of the log", 0)
+			r.AddAttrs(slog.String("cause", message), slog.Int("lines", cause.leftOut))
+			errs = append(errs, s.next.Handle(ctx, r))
+		}
+	}
+	return errors.Join(errs...)
 }

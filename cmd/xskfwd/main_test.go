@@ -295,7 +295,7 @@ func TestManPageHasItsSections(t *testing.T) {
 	page := string(w.manPage(w.root()))
 	for _, want := range []string{
 		"NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "OPTIONS OF RUN", "OPTIONS OF DEMO", "CONFIGURATION FILE",
-		"EXIT STATUS", "SIGNALS", "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO",
+		"EXIT STATUS", "SIGNALS", "CAPABILITIES", "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO",
 	} {
 		if !strings.Contains(page, "\n.SH "+want+"\n") {
 			t.Errorf("no section %s", want)

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/xskfwd/xskfwd/internal/capability"
 )
 
 const manDescription = `xskfwd joins pairs of network ports by wires: whatever one port of a wire receives, the other one sends, unchanged. Packets go from port to port through AF_XDP sockets and are not copied between them.
@@ -48,6 +50,18 @@ var manEnvironment = []entry{
 	{"TERM", "If it is dumb, demo writes lines instead of a table."},
 }
 
+func manCapabilities() []entry {
+	var entries []entry
+	for _, c := range capability.Table() {
+		need := "Always needed, "
+		if c.Needed == capability.Sometimes {
+			need = "Sometimes needed, "
+		}
+		entries = append(entries, entry{c.Name, need + c.Why + ". Without: " + c.Without + "."})
+	}
+	return entries
+}
+
 const manSeeAlso = `.BR ip\-link (8),
 .BR ethtool (8),
 .BR tc\-bpf (8),
@@ -84,6 +98,7 @@ func (e *env) manPage(root *cobra.Command) []byte {
 	p.text(manFile, ".PP")
 	p.entries("Exit status", manExit)
 	p.entries("Signals", manSignals)
+	p.entries("Capabilities", manCapabilities())
 	p.entries("Environment", manEnvironment)
 	p.entries("Files", manFiles)
 	p.section("Examples")

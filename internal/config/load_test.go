@@ -151,7 +151,7 @@ func TestLoadRefusesFlags(t *testing.T) {
 		{"cpus", "8192", `--cpus 8192: 8192 is too large: the last one there can be is 8191` + cpus},
 		{"poll", "", `--poll "": unknown; allowed: interrupt, adaptive, busy`},
 		{"umem-frames", "4194305", `--umem-frames 4194305: too large; allowed: 0 to 4194304`},
-		{"frame-size", "3000", `--frame-size 3000: not a size AF_XDP has; allowed: 2048, 4096`},
+		{"frame-size", "3000", `--frame-size 3000: not one of the sizes; allowed: 2048, 4096`},
 		{"frame-size", "1024", `--frame-size 1024: too small; allowed: 2048, 4096`},
 		{"rx-ring", "0", `--rx-ring 0: too small` + rings},
 		{"rx-ring", "1", `--rx-ring 1: too small` + rings},

@@ -31,9 +31,6 @@ func (o origins) of(s *Setting, c *Config, i int) string {
 
 // fault is the error for one value.
 func fault(s *Setting, origin string, err error) error {
-	if s.Allowed == "" {
-		return fmt.Errorf("%s: %w", origin, err)
-	}
 	return fmt.Errorf("%s: %w; allowed: %s", origin, err, s.Allowed)
 }
 

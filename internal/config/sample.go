@@ -48,11 +48,7 @@ func (s *Setting) describe() []string {
 	if s.More != "" {
 		text += " " + s.More
 	}
-	lines := wrap(text)
-	if s.Allowed != "" {
-		lines = append(lines, wrap("Allowed: "+s.Allowed+".")...)
-	}
-	return lines
+	return append(wrap(text), wrap("Allowed: "+s.Allowed+".")...)
 }
 
 // wrap breaks a text into lines of at most 78 letters, so that with "# " in front

@@ -37,7 +37,7 @@ type Setting struct {
 	Help    string // one line, for --help
 	More    string // what else there is to say, for the file and the man page; may be empty
 	Unit    string // of a number; may be empty
-	Allowed string // ends an error message; may be empty
+	Allowed string // ends an error message
 	Choices []string
 	Example string // in the sample where the default says nothing; as in the file
 
@@ -242,8 +242,8 @@ func toggle(s *Setting, field func(*Config) *bool) *Setting {
 
 func number(s *Setting, least, most int, field func(*Config) *int) *Setting {
 	s.Kind = Number
-	s.Arg = "N"
 	if s.Allowed == "" {
+		s.Arg = "N"
 		s.Allowed = fmt.Sprintf("%d to %d", least, most)
 	}
 	s.get = func(c *Config) []string { return []string{strconv.Itoa(*field(c))} }
@@ -286,6 +286,7 @@ func narrow(s *Setting, rule func(c *Config) error) *Setting {
 
 func ring(s *Setting, field func(*Config) *int) *Setting {
 	s.Unit = "descriptors"
+	s.Arg = "N"
 	s.Allowed = fmt.Sprintf("a power of two from %d to %d", MinRing, MaxRing)
 	return narrow(number(s, MinRing, MaxRing, field), func(c *Config) error {
 		if n := *field(c); n&(n-1) != 0 {
@@ -296,13 +297,12 @@ func ring(s *Setting, field func(*Config) *int) *Setting {
 }
 
 func frameSize(s *Setting) *Setting {
-	number(s, 2048, 4096, func(c *Config) *int { return &c.FrameSize })
 	s.Choices = []string{"2048", "4096"}
 	s.Arg = strings.Join(s.Choices, "|")
 	s.Allowed = strings.Join(s.Choices, ", ")
-	return narrow(s, func(c *Config) error {
+	return narrow(number(s, 2048, 4096, func(c *Config) *int { return &c.FrameSize }), func(c *Config) error {
 		if c.FrameSize != 2048 && c.FrameSize != 4096 {
-			return errors.New("not a size AF_XDP has")
+			return errors.New("not one of the sizes")
 		}
 		return nil
 	})

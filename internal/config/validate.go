@@ -5,6 +5,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Validate returns all that is wrong with a Config, one line each.
@@ -91,10 +92,8 @@ func (v *validator) wires() {
 }
 
 func (v *validator) wireEnd(i int, name string, ports []string) {
-	for _, port := range ports {
-		if port == name {
-			return
-		}
+	if slices.Contains(ports, name) {
+		return
 	}
 	if near := Nearest(name, ports); near != "" {
 		v.fault("wire", i, "no port %s is configured; did you mean %s?", name, near)
