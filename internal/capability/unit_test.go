@@ -59,8 +59,8 @@ func TestUnitSaysWhatTheDaemonReliesOn(t *testing.T) {
 		"ExecStart":       "xskfwd run --config /etc/xskfwd/xskfwd.toml",
 		"Restart":         "on-failure",
 		"LimitMEMLOCK":    "infinity",
-		"ReadWritePaths":  "/sys/fs/bpf", // else ProtectKernelTunables= makes the pins read-only
-		"User":            "root",        // who owns /sys/fs/bpf
+		"ReadWritePaths":  "-/sys/fs/bpf", // else ProtectKernelTunables= makes the pins read-only
+		"User":            "root",         // who owns /sys/fs/bpf
 		"NoNewPrivileges": "yes",
 	} {
 		if got := unit[name]; !slices.Equal(got, []string{want}) {
