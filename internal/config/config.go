@@ -145,21 +145,21 @@ func Defaults() *Config {
 }
 
 // Frames returns the number of UMEM frames for this many queues of all ports
-// together: what was asked for or, if nothing was, as many as the four rings of
-// each queue can hold at once, so that a full ring never starves another.
+// together: what was asked for or, if nothing was, as many as can be with the
+// kernel at once: a full fill ring and a full TX ring for each queue.
 func (c *Config) Frames(queues int) (int, error) {
-	least := queues * (c.FillRing + c.TxRing)
+	least := queues * MinQueueFrames
 	frames := c.UmemFrames
 	if frames == 0 {
-		frames = queues * (c.RxRing + c.TxRing + c.FillRing + c.CompletionRing)
+		frames = queues * (c.FillRing + c.TxRing)
 	}
 	switch {
 	case frames > MaxUmemFrames:
-		return 0, fmt.Errorf("the rings of %d queues hold %d frames, but a UMEM has at most %d: use smaller rings or fewer queues",
+		return 0, fmt.Errorf("the fill and TX rings of %d queues hold %d frames, but a UMEM has at most %d: use smaller rings or fewer queues",
 			queues, frames, MaxUmemFrames)
 	case frames < least:
-		return 0, fmt.Errorf("too few: the fill and TX rings of %d queues hold %d frames; allowed: 0 (as many as the rings hold), or %d to %d",
-			queues, least, least, MaxUmemFrames)
+		return 0, fmt.Errorf("too few for %d queues; allowed: 0 (as many as the fill and TX rings hold), or %d to %d",
+			queues, least, MaxUmemFrames)
 	}
 	return frames, nil
 }

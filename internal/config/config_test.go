@@ -43,18 +43,18 @@ func TestSampleParsesToDefaults(t *testing.T) {
 	}
 }
 
-func TestFramesDerivedFillAllRings(t *testing.T) {
+func TestFramesDerivedFillTheRingsTheKernelHolds(t *testing.T) {
 	c := Defaults()
 	c.RxRing, c.TxRing, c.FillRing, c.CompletionRing = 64, 128, 256, 512
-	if got, err := c.Frames(3); err != nil || got != 3*960 {
-		t.Errorf("Frames(3) = %d, %v; want %d", got, err, 3*960)
+	if got, err := c.Frames(3); err != nil || got != 3*384 {
+		t.Errorf("Frames(3) = %d, %v; want %d", got, err, 3*384)
 	}
-	c.UmemFrames = 3 * 384
+	c.UmemFrames = 3 * MinQueueFrames
 	if got, err := c.Frames(3); err != nil || got != c.UmemFrames {
 		t.Errorf("Frames(3) = %d, %v; want the %d asked for", got, err, c.UmemFrames)
 	}
 	if got, err := c.Frames(4); err == nil {
-		t.Errorf("Frames(4) = %d, want an error: the fill and TX rings hold more", got)
+		t.Errorf("Frames(4) = %d, want an error: less than each queue needs", got)
 	}
 }
 

@@ -30,6 +30,11 @@ const (
 	// configuration was accepted.
 	MaxUmemFrames = 1 << 22
 
+	// MinQueueFrames is each queue's least share of the UMEM. Half of a share is
+	// posted for receiving, so that sixteen frames can be received while as many
+	// are on their way out; with fewer, a queue stalls at each burst.
+	MinQueueFrames = 32
+
 	// MaxBulkSize is the length of the return queue, 16 as in the kernel's
 	// xdp_frame_bulk. The array is of that size: larger does not fit.
 	MaxBulkSize = 16

@@ -225,12 +225,12 @@ func TestLoadChecksSettingsAgainstEachOther(t *testing.T) {
 			[]string{`--tx-frames 65: more than the TX ring holds; allowed: 1 to 64 (tx-ring)`},
 		},
 		"too-few-frames": {
-			[]Override{{"port", []string{"a:0-1", "b:0"}}, {"wire", []string{"a=b"}}, {"umem-frames", []string{"12287"}}},
-			[]string{`--umem-frames 12287: too few: the fill and TX rings of 3 queues hold 12288 frames; allowed: 0 (as many as the rings hold), or 12288 to 4194304`},
+			[]Override{{"port", []string{"a:0-1", "b:0"}}, {"wire", []string{"a=b"}}, {"umem-frames", []string{"95"}}},
+			[]string{`--umem-frames 95: too few for 3 queues; allowed: 0 (as many as the fill and TX rings hold), or 96 to 4194304`},
 		},
 		"rings-too-large": {
 			[]Override{{"port", []string{"a:0-4095", "b:0"}}, {"wire", []string{"a=b"}}},
-			[]string{`umem-frames 0 (the default): the rings of 4097 queues hold 33562624 frames, but a UMEM has at most 4194304: use smaller rings or fewer queues`},
+			[]string{`umem-frames 0 (the default): the fill and TX rings of 4097 queues hold 16781312 frames, but a UMEM has at most 4194304: use smaller rings or fewer queues`},
 		},
 		"all-at-once": {
 			wired(Override{"xdp", []string{"skb"}}, Override{"rx-ring", []string{"x"}}, Override{"poll", []string{"spin"}}),

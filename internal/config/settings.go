@@ -112,8 +112,8 @@ func Settings() []*Setting {
 
 		number(&Setting{
 			Name: "umem-frames", Key: "umem-frames", Unit: "frames",
-			Help: "frames of packet memory; 0 = as many as all rings hold",
-			More: "Never fewer than the fill and TX rings of all queues hold together.",
+			Help: "frames of packet memory; 0 = as many as the fill and TX rings hold",
+			More: fmt.Sprintf("At least %d for each queue. With fewer than the rings hold, half of each queue's share is posted for receiving.", MinQueueFrames),
 		}, 0, MaxUmemFrames, func(c *Config) *int { return &c.UmemFrames }),
 		frameSize(&Setting{
 			Name: "frame-size", Key: "frame-size", Unit: "bytes",
