@@ -21,7 +21,7 @@ import (
 // the flag cannot be left to a socket that closes with the process; it is set on
 // the interface, and a note beside it says who did it and has to undo it.
 //
-// A note is an empty file, NETNS-IFINDEX.promisc: written before the flag is
+// A note is an empty file, NETNS-IFINDEX.promisc (cookie and number): written before the flag is
 // set, removed after it is cleared.
 type hostState struct {
 	dir string
@@ -108,13 +108,19 @@ func (h hostState) note(ifindex int) (string, error) {
 	return filepath.Join(h.dir, fmt.Sprintf("%d-%d%s", ns, ifindex, promiscSuffix)), nil
 }
 
-// netnsID is the inode of the calling thread's network namespace.
+// netnsID is the cookie of the calling thread's network namespace. Unlike its
+// inode, it is never used again while the machine runs.
 func netnsID() (uint64, error) {
-	var st unix.Stat_t
-	if err := unix.Stat("/proc/thread-self/ns/net", &st); err != nil {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
 		return 0, fmt.Errorf("read network namespace: %w", err)
 	}
-	return st.Ino, nil
+	defer unix.Close(fd)
+	cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	if err != nil {
+		return 0, fmt.Errorf("read network namespace: SO_NETNS_COOKIE: %w", err)
+	}
+	return cookie, nil
 }
 
 func setPromisc(ifindex int, on bool) error {
