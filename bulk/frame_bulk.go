@@ -82,7 +82,8 @@ func (b *FrameBulk) Init(t *MemTable, owner int, size int, rule Rule, st *Stats)
 	b.stats = st
 }
 
-// Return gives back page p of memory id: to its pool when its bulk is flushed, or to its memory's own function at once.
+// Return gives back page p of memory id: to its pool when its bulk is flushed, or to its memory's own function at once. p
+// must be a page: pools drop the zero Page, but it would be counted here.
 func (b *FrameBulk) Return(p pagepool.Page, id pagepool.MemID) {
 	if uint64(id) != b.mem && !b.selectLane(p, id) {
 		return
@@ -105,7 +106,7 @@ func (b *FrameBulk) Flush() {
 
 // selectLane makes the pool of memory id the current one. When the memory has no pool it returns p and reports false.
 func (b *FrameBulk) selectLane(p pagepool.Page, id pagepool.MemID) bool {
-	for i := range b.lanes[:b.lanesUsed] {
+	for i := range b.lanes[:min(b.lanesUsed, QueueSize)] {
 		if b.lanes[i].id == id {
 			b.useLane(uint8(i), id)
 			return true

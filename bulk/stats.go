@@ -10,7 +10,7 @@ type Reason uint8
 const (
 	// Full: the queue holds as many pages as it may.
 	Full Reason = iota
-	// PoolChange: a page of another pool came, under rule Change.
+	// PoolChange: a page of another pool came under rule Change, or of the 17th pool in one loop under rule Partition.
 	PoolChange
 	// EndOfPoll: the completion loop is over.
 	EndOfPoll

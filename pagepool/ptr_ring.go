@@ -71,7 +71,7 @@ type PtrRing struct {
 type RingCounts struct {
 	// Produced is the number of pages that went into the ring.
 	Produced uint64
-	// Refused is the number of pages for which the ring had no slot.
+	// Refused is the number of pages for which the ring had no slot. A zero Page in a bulk counts as the ring's end.
 	Refused uint64
 	// ProduceFull is the number of calls that found the ring full: calls with at least one page refused.
 	ProduceFull uint64
