@@ -9,3 +9,5 @@
 // which counts and drops them in the kernel. Comparison lets forwarders
 // compete on a Lane: generator, forwarder and sink, a namespace each.
 package bench
+
+//go:generate go tool bpf2go -cc clang-14 -target bpfel live live.bpf.c -- -Wall -Wextra -Werror -I/usr/include/x86_64-linux-gnu -I/usr/include/aarch64-linux-gnu

@@ -157,6 +157,9 @@ func (r *Recorder) receive(fd int) ([]byte, error) {
 		return nil, err
 	}
 	frame := r.buf[headerOffset : headerOffset+n]
+	if oobn < unix.CmsgSpace(0) {
+		return frame, nil
+	}
 	header, aux, _, err := unix.ParseOneSocketControlMessage(r.oob[:oobn])
 	if err != nil || header.Type != unix.PACKET_AUXDATA || len(aux) < auxBytes {
 		return frame, nil

@@ -16,7 +16,7 @@ import (
 )
 
 func TestIntegrationRecorderAccountsForEveryFrame(t *testing.T) {
-	const frames = 200_000
+	const frames = 100_000
 	a, b := wire(t, netlab.VethOptions{})
 	s := newStream(t, StreamConfig{Flows: 4, Size: Mixed(60, 1514)})
 	ctx, r := labtest.Context(t), newRecorder(t, b, "b0", s)

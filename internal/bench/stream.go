@@ -164,10 +164,16 @@ func (s *Stream) number(frame []byte) (n uint32, mine, whole bool) {
 
 // checksum is the Internet checksum of a header whose checksum field is 0.
 func checksum(header []byte) uint16 {
+	sum := wordSum(header)
+	sum = sum&0xffff + sum>>16
+	return ^uint16(sum + sum>>16)
+}
+
+// wordSum adds the 16-bit words of a header.
+func wordSum(header []byte) uint32 {
 	var sum uint32
 	for i := 0; i+1 < len(header); i += 2 {
 		sum += uint32(binary.BigEndian.Uint16(header[i:]))
 	}
-	sum = sum&0xffff + sum>>16
-	return ^uint16(sum + sum>>16)
+	return sum
 }

@@ -50,6 +50,11 @@ func Veth(a *NS, aName string, b *NS, bName string, opts VethOptions) error {
 		err = errors.Join(a.prepare(aName, opts, opts.A), b.prepare(bName, opts, opts.B))
 	}
 	if err == nil {
+		// Only now: when an end is set up the kernel looks whether the other
+		// wants GRO, and if not refuses to redirect frames to it ever after.
+		err = errors.Join(a.SetUp(aName), b.SetUp(bName))
+	}
+	if err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), upTimeout)
 		defer cancel()
 		err = errors.Join(a.WaitUp(ctx, aName), b.WaitUp(ctx, bName))
@@ -86,7 +91,7 @@ func (o VethOptions) queues(own int) int {
 	return max(o.Queues, 1)
 }
 
-// prepare brings one end into the state the options ask for, and up.
+// prepare brings one end, still down, into the state the options ask for.
 func (ns *NS) prepare(ifname string, opts VethOptions, end End) error {
 	return ns.Do(func() error {
 		if !opts.IPv6 {
@@ -99,10 +104,7 @@ func (ns *NS) prepare(ifname string, opts VethOptions, end End) error {
 				return err
 			}
 		}
-		if err := setFeatures(ifname, map[string]bool{ethtool.GRO: end.GRO}); err != nil {
-			return err
-		}
-		return linkUp(ifname)
+		return setFeatures(ifname, map[string]bool{ethtool.GRO: end.GRO})
 	})
 }
 
