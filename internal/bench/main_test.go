@@ -4,13 +4,20 @@ package bench
 
 import (
 	"net"
+	"os"
 	"testing"
 
 	"github.com/xskfwd/xskfwd/internal/netlab"
 	"github.com/xskfwd/xskfwd/internal/netlab/labtest"
 )
 
-func TestMain(m *testing.M) { labtest.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(bridgeChild) != "" {
+		bridge()
+		return
+	}
+	labtest.Main(m)
+}
 
 func must(t testing.TB, err error) {
 	t.Helper()
