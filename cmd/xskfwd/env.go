@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/xskfwd/xskfwd/internal/config"
 	"github.com/xskfwd/xskfwd/internal/daemon"
+	"github.com/xskfwd/xskfwd/internal/demo"
 )
 
 // env is all of the outside world that the commands touch.
@@ -49,9 +49,7 @@ func system() *env {
 		devices:    devices,
 		run:        daemon.Run,
 		detach:     daemon.Detach,
-		demo: func(context.Context, demoOptions) error {
-			return errors.New("demo: not part of this build")
-		},
+		demo:       func(ctx context.Context, o demoOptions) error { return demo.Run(ctx, demo.Options(o)) },
 	}
 }
 
