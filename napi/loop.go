@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package napi
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Event is what a Waiter saw.
+type Event struct {
+	Napi   int // index given by Loop.Add; Doorbell = the loop was woken
+	Source Source
+}
+
+// Doorbell is the index of the event that Waiter.Wake causes.
+const Doorbell = -1
+
+// Waiter is where a loop sleeps. Events are edges: one that happens while nobody
+// waits stays recorded and is returned by the next Wait.
+type Waiter interface {
+	// Wait fills evs. It blocks while timeout is below 0, looks only if it is 0.
+	// Only the loop's thread calls it. A signal is no reason to return.
+	Wait(timeout time.Duration, evs []Event) (int, error)
+	// Wake makes the Wait that blocks, or the next one, return. Any goroutine.
+	Wake() error
+}
+
+// Clock returns monotonic nanoseconds.
+type Clock func() int64
+
+// Monotonic returns the runtime's monotonic clock, counted from this call.
+func Monotonic() Clock {
+	start := time.Now()
+	return func() int64 { return int64(time.Since(start)) }
+}
+
+// Mode is what a loop does when no instance has work.
+type Mode uint8
+
+const (
+	Adaptive  Mode = iota // look on for AdaptiveWindow after the last packet, then sleep
+	Interrupt             // sleep at once
+	Busy                  // never sleep
+	modes
+)
+
+// String returns the mode's name as the configuration knows it.
+func (m Mode) String() string {
+	names := [modes]string{"adaptive", "interrupt", "busy"}
+	if m < modes {
+		return names[m]
+	}
+	return "unknown"
+}
+
+const (
+	// DefaultBudget is how many packets a round may take, the kernel's
+	// netdev_budget. Smaller: the end-of-round work weighs more. Larger: timers and
+	// the control plane wait longer.
+	DefaultBudget = 300
+	// DefaultTimeLimit is how long a round may last, the kernel's
+	// netdev_budget_usecs at HZ=1000.
+	DefaultTimeLimit = 2 * time.Millisecond
+	// DefaultAdaptiveWindow is how long an adaptive loop looks on after a packet.
+	// Whoever looks on for as long as a wake-up costs pays at most twice what one
+	// who knew the future would. A wake-up across CPUs of a virtual machine was
+	// measured at up to 86 µs a round trip, about half of that one way. Smaller:
+	// the next packet of a conversation pays that wake-up. Larger: a lone packet
+	// costs that much CPU (1000 packets a second cost 5% of one).
+	DefaultAdaptiveWindow = 50 * time.Microsecond
+	// DefaultEventInterval is how long an awake loop may leave the Waiter unasked.
+	// Rings are looked at without it, so it delays only timers (milliseconds) and
+	// sources without a Pending. Smaller: more system calls that find nothing.
+	DefaultEventInterval = 100 * time.Microsecond
+)
+
+// waitEvents is how many events one Wait returns at most. What does not fit stays
+// in the Waiter for the next one.
+const waitEvents = 64
+
+// LoopConfig is what a Loop is made of. Zero values mean the defaults.
+type LoopConfig struct {
+	Waiter         Waiter // required
+	Clock          Clock  // nil = Monotonic
+	Mode           Mode
+	AdaptiveWindow time.Duration
+	EventInterval  time.Duration
+	Budget         int
+	TimeLimit      time.Duration
+
+	// The callbacks run on the loop's thread; nil = none.
+
+	// EndOfRound is called after every round, and every EventInterval while the loop
+	// looks on without work.
+	EndOfRound func()
+	// BeforeSleep is called before the loop blocks.
+	BeforeSleep func()
+	// Yield is called for every look that found nothing to do. It gives way to
+	// whoever needs the CPU, such as the device's softirq on a one-core router, or
+	// drives the device itself.
+	Yield func()
+}
+
+// withDefaults fills in what was left out and refuses what makes no sense.
+func (c LoopConfig) withDefaults() (LoopConfig, error) {
+	switch {
+	case c.Waiter == nil:
+		return c, errors.New("napi loop: no waiter")
+	case c.Mode >= modes:
+		return c, fmt.Errorf("napi loop: mode %d: unknown", c.Mode)
+	case c.AdaptiveWindow < 0, c.EventInterval < 0, c.TimeLimit < 0, c.Budget < 0:
+		return c, fmt.Errorf("napi loop: window %v, event interval %v, time limit %v, budget %d: must not be negative",
+			c.AdaptiveWindow, c.EventInterval, c.TimeLimit, c.Budget)
+	}
+	if c.Clock == nil {
+		c.Clock = Monotonic()
+	}
+	if c.AdaptiveWindow == 0 {
+		c.AdaptiveWindow = DefaultAdaptiveWindow
+	}
+	if c.EventInterval == 0 {
+		c.EventInterval = DefaultEventInterval
+	}
+	if c.TimeLimit == 0 {
+		c.TimeLimit = DefaultTimeLimit
+	}
+	if c.Budget == 0 {
+		c.Budget = DefaultBudget
+	}
+	for _, callback := range []*func(){&c.EndOfRound, &c.BeforeSleep, &c.Yield} {
+		if *callback == nil {
+			*callback = func() {}
+		}
+	}
+	return c, nil
+}
+
+// LoopStats are the counters of one loop.
+type LoopStats struct {
+	Rounds      uint64 // rounds that polled
+	Polls       uint64
+	EmptyPolls  uint64 // polls that found no packet
+	Packets     uint64
+	Exhausted   uint64          // polls that used their whole weight
+	TimeSqueeze uint64          // rounds ended by the packet budget or the time limit
+	Schedules   [sources]uint64 // indexed by Source
+	Spins       uint64          // looks without work, awake
+	Looks       uint64          // waits that did not block
+	Sleeps      uint64          // waits that blocked
+	Wakeups     uint64          // sleeps ended by another goroutine's doorbell
+	BusyNanos   int64           // time in polls that found packets
+	IdleNanos   int64           // all other time, sleep included
+}
+
+// Loop polls the instances of one worker on one thread.
+type Loop struct {
+	cfg LoopConfig
+
+	// napis is what the loop looks at, indexed by Event.Napi; nil = free slot.
+	// Replaced as a whole, under mu, by Add and Remove.
+	napis atomic.Pointer[[]*Napi]
+	mu    sync.Mutex
+
+	// Owner: the loop's thread.
+	list    list
+	stats   LoopStats
+	now     int64 // the clock as last read
+	worked  int64 // when a poll last found a packet
+	looked  int64 // when the Waiter was last asked
+	gaveWay int64 // when the runtime could last run others in our place
+	events  [waitEvents]Event
+
+	_     [cacheLine]byte
+	inbox inbox
+	// sleeping is 1 from the announcement of a sleep until its end, or until
+	// somebody has taken it upon himself to ring the doorbell.
+	sleeping atomic.Uint32
+	stop     atomic.Bool
+	failed   atomic.Uint64 // doorbells that could not be rung
+
+	_ [cacheLine]byte
+	// turn is odd while the loop may be inside an instance, and grows by two with
+	// each turn it takes awake. Written by the loop's thread only.
+	turn atomic.Uint64
+}
+
+// NewLoop makes a loop without instances.
+func NewLoop(cfg LoopConfig) (*Loop, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	l := &Loop{cfg: cfg}
+	l.napis.Store(&[]*Napi{})
+	return l, nil
+}
+
+// Add gives the loop an instance, enables and schedules it, and returns its index
+// for events. Any goroutine, also while the loop runs. An instance is added once.
+func (l *Loop) Add(n *Napi) int {
+	l.mu.Lock()
+	napis := append([]*Napi(nil), *l.napis.Load()...)
+	index := 0
+	for index < len(napis) && napis[index] != nil {
+		index++
+	}
+	if index == len(napis) {
+		napis = append(napis, nil)
+	}
+	napis[index] = n
+	l.napis.Store(&napis)
+	l.mu.Unlock()
+
+	n.loop = l
+	n.Enable()
+	return index
+}
+
+// Remove disables an instance and takes it off the loop for good. When it returns,
+// the loop is not inside the instance and will not enter it again.
+func (l *Loop) Remove(n *Napi) {
+	n.Disable()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	napis := append([]*Napi(nil), *l.napis.Load()...)
+	for i := range napis {
+		if napis[i] == n {
+			napis[i] = nil
+		}
+	}
+	l.napis.Store(&napis)
+}
+
+// Stats returns the counters.
+//
+// Owner: the loop's thread (EndOfRound, BeforeSleep), or anyone once Run has returned.
+func (l *Loop) Stats() LoopStats { return l.stats }
+
+// FailedWakes returns how many doorbells could not be rung: none while the Waiter is open.
+func (l *Loop) FailedWakes() uint64 { return l.failed.Load() }
+
+// Stop makes Run return when its turn is over. Any goroutine; also before Run.
+func (l *Loop) Stop() {
+	l.stop.Store(true)
+	l.ring()
+}
+
+// Run polls until Stop, on the calling goroutine, which the caller has locked to its
+// thread if that matters to him. A loop runs once. What is scheduled when it returns
+// is not polled any more. The error is the Waiter's.
+func (l *Loop) Run() error {
+	l.turn.Add(1)
+	defer l.turn.Add(1)
+	l.readyClock()
+	for !l.stop.Load() {
+		if err := l.takeTurn(); err != nil {
+			return fmt.Errorf("napi loop: wait for events: %w", err)
+		}
+	}
+	return nil
+}
+
+// readyClock starts all that is measured from now, with no packet just seen.
+func (l *Loop) readyClock() {
+	l.now = l.cfg.Clock()
+	l.worked = l.now - int64(l.cfg.AdaptiveWindow)
+	l.looked, l.gaveWay = l.now, l.now
+}
+
+// takeTurn is one round, one look without work, or one sleep.
+func (l *Loop) takeTurn() error {
+	// Ordering: pairs with quiesce. The turn is counted before any instance's state is
+	// read; Disable sets its bit before it reads the turn.
+	l.turn.Add(2)
+	l.gather()
+	switch {
+	case !l.list.empty():
+		l.round()
+	case l.lookOn():
+		l.spin()
+	default:
+		return l.sleep()
+	}
+	return l.attend()
+}
+
+// gather puts on the list what was scheduled, and idle instances with packets.
+func (l *Loop) gather() {
+	l.takeInbox()
+	for _, n := range *l.napis.Load() {
+		if n.hasWork() && n.ScheduleCheck() {
+			n.source = SourceIRQ
+			l.accept(n)
+		}
+	}
+}
+
+// hasWork reports whether an idle instance has packets. It does not enter one that
+// is disabled: its rings may be gone.
+func (n *Napi) hasWork() bool {
+	return n != nil && n.load()&(stateSched|stateDisable) == 0 && n.poller.Pending()
+}
+
+// takeInbox moves to the list what any goroutine has scheduled.
+func (l *Loop) takeInbox() {
+	var fresh list
+	l.inbox.takeInto(&fresh)
+	for n := fresh.pop(); n != nil; n = fresh.pop() {
+		l.accept(n)
+	}
+}
+
+func (l *Loop) accept(n *Napi) {
+	l.countSchedule(n, n.source)
+	l.list.push(n)
+}
+
+func (l *Loop) countSchedule(n *Napi, src Source) {
+	n.stats.Schedules[src]++
+	l.stats.Schedules[src]++
+}
+
+// round polls from the list until it is empty or one of the limits is reached.
+func (l *Loop) round() {
+	l.stats.Rounds++
+	start, left := l.now, l.cfg.Budget
+	for n := l.list.pop(); n != nil; n = l.list.pop() {
+		left -= l.poll(n)
+		if left <= 0 || l.now-start >= int64(l.cfg.TimeLimit) {
+			l.stats.TimeSqueeze++
+			break
+		}
+	}
+	l.cfg.EndOfRound()
+}
+
+// poll polls one instance and decides where it goes.
+func (l *Loop) poll(n *Napi) (work int) {
+	if n.drop() {
+		return 0
+	}
+	work = n.poller.Poll(n.weight)
+	l.countPoll(n, work)
+	switch {
+	case work >= n.weight:
+		l.requeue(n)
+	case !n.CompleteDone(work):
+		l.countSchedule(n, SourceMissed)
+		l.requeue(n)
+	case n.timer != nil:
+		n.timer.completed()
+	}
+	return work
+}
+
+// requeue puts an instance that is still scheduled behind everyone who has work now,
+// so that nobody waits for more than one poll of each other instance.
+func (l *Loop) requeue(n *Napi) {
+	l.gather()
+	l.list.push(n)
+}
+
+func (l *Loop) countPoll(n *Napi, work int) {
+	n.stats.Polls++
+	l.stats.Polls++
+	if work <= 0 {
+		n.stats.Empty++
+		l.stats.EmptyPolls++
+		l.stats.IdleNanos += l.tick()
+		return
+	}
+	n.stats.Packets += uint64(work)
+	l.stats.Packets += uint64(work)
+	l.stats.BusyNanos += l.tick()
+	l.worked = l.now
+	if work >= n.weight {
+		n.stats.Exhausted++
+		l.stats.Exhausted++
+	}
+}
+
+// tick reads the clock and returns the time since it was last read.
+func (l *Loop) tick() int64 {
+	last := l.now
+	l.now = l.cfg.Clock()
+	return l.now - last
+}
