@@ -76,16 +76,19 @@ func (p *Port) dropLink() error {
 }
 
 func (p *Port) attachByMode() error {
-	if p.opts.Mode == Generic {
-		return p.attachAs(Generic)
+	if p.opts.Mode != Auto {
+		return p.attachAs(p.opts.Mode)
 	}
-	err := p.attachAs(Native)
-	if err == nil || p.opts.Mode == Native || !isRefusal(err) {
-		return err
+	p.fallback = needsGeneric(p.opts.Partner)
+	if p.fallback == "" {
+		err := p.attachAs(Native)
+		if err == nil || !isRefusal(err) {
+			return err
+		}
+		p.fallback = err.Error()
 	}
-	p.fallback = err.Error()
 	if err := p.attachAs(Generic); err != nil {
-		return errors.Join(errors.New(p.fallback), err)
+		return fmt.Errorf("%w (generic was tried because: %s)", err, p.fallback)
 	}
 	return nil
 }

@@ -22,7 +22,9 @@
 // an attached program has crashed kernels. To hand over queue by queue, call
 // [Port.Unregister] first.
 //
-// Detach both ports of a wire, or none: the kernel drops what is redirected to
+// Both ports of a wire should end up in one mode: a native program cannot
+// redirect to a device without native XDP, and mode auto heeds that where the
+// kernel (6.3) tells. Detach both ports of a wire, or none: the kernel drops what is redirected to
 // a port on which no program runs, on most drivers.
 //
 // A Port acts in the network namespace of the calling thread, which must be the

@@ -167,3 +167,19 @@ func TestIntegrationClosedPortForwardsUntilDetachAll(t *testing.T) {
 		})
 	}
 }
+
+// A native program cannot redirect to a device without native XDP.
+func TestIntegrationAutoIsGenericTowardsAPartnerWithoutNativeXDP(t *testing.T) {
+	inLab(t, func(l *lab) {
+		o, _, a, b := l.wire()
+		br0 := l.bridge("br0") // floods to r1, whose other end is b
+		l.must(netlink.LinkSetMasterByIndex(l.device("r1"), br0))
+		o.Partner = br0
+		p := l.attach(o)
+		if p.Mode() != Generic {
+			t.Errorf("mode %s, want generic", p.Mode())
+		}
+		l.oneLine(p.Fallback(), "br0", "native")
+		l.carry(a, b, 10)
+	})
+}

@@ -41,8 +41,7 @@ func TestIntegrationPinsOfTheSameVersionAreAdopted(t *testing.T) {
 		if !second.Adopted() || second.Mode() != Native || l.linkID(second) != id {
 			t.Errorf("adopted %v, mode %s, link %d, want the native link %d", second.Adopted(), second.Mode(), l.linkID(second), id)
 		}
-		l.must(second.Unregister(0))
-		l.verdict(second, 0, 60)
+		l.verdict(second, 0, 60) // although the former socket still exists
 		if got, want := l.counters(second), (Counters{Redirected: 1, Partner: 1}); got != want {
 			t.Errorf("counters %+v, want %+v: they go on, and the partner is the new one", got, want)
 		}
@@ -52,6 +51,19 @@ func TestIntegrationPinsOfTheSameVersionAreAdopted(t *testing.T) {
 			t.Errorf("attached %s, was %s", after, before)
 		}
 		l.must(second.Detach())
+		l.nothingLeft(r0)
+	})
+}
+
+// Anybody may hold the link as well (bpftool does), and the kernel keeps what is held.
+func TestIntegrationDetachTakesEffectWhileOthersHoldTheLink(t *testing.T) {
+	inLab(t, func(l *lab) {
+		r0, _ := l.veth("r0", "a0", 1)
+		p := l.attach(Options{Ifindex: r0, Ifname: "r0", Queues: 1, PinDir: l.pinDir("r0")})
+		held, err := link.LoadPinnedLink(filepath.Join(p.versionDir(), linkPin), nil)
+		l.must(err)
+		l.cleanup(func() { held.Close() })
+		l.must(p.Detach())
 		l.nothingLeft(r0)
 	})
 }
