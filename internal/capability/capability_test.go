@@ -35,6 +35,16 @@ func TestTableRowsAreWhole(t *testing.T) {
 	}
 }
 
+// The numbers are those of the kernel's linux/capability.h.
+func TestTableNumbersAreTheKernels(t *testing.T) {
+	kernel := map[string]uint{"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_IPC_LOCK": 14, "CAP_SYS_ADMIN": 21, "CAP_BPF": 39}
+	for _, c := range Table() {
+		if c.Bit != kernel[c.Name] {
+			t.Errorf("%s is bit %d, the kernel's is %d", c.Name, c.Bit, kernel[c.Name])
+		}
+	}
+}
+
 func TestMissingIsExactlyWhatIsNotInTheSet(t *testing.T) {
 	all := ^uint64(0)
 	if got := Missing(all); len(got) != 0 {

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
@@ -310,7 +311,9 @@ func expectClosed(t *testing.T, c net.Conn) {
 }
 
 func TestServerBoundsItsConnections(t *testing.T) {
-	s := serve(t, func() Snapshot { return Snapshot{} }, nil)
+	s := serve(t, func() Snapshot { return Snapshot{} }, func(s *Server) {
+		s.http.ReadTimeout, s.http.ReadHeaderTimeout = time.Hour, time.Hour // only the bound may close one
+	})
 	held := make([]net.Conn, maxConns)
 	for i := range held {
 		held[i] = dial(t, s.Addr())
@@ -457,4 +460,20 @@ func TestConcurrentScrapesDuringReconfigurationAreWhole(t *testing.T) {
 		})
 	}
 	scrapers.Wait()
+}
+
+func BenchmarkScrape(b *testing.B) {
+	reg := prometheus.NewRegistry()
+	if err := Register(reg, func() Snapshot { return busy(4) }); err != nil {
+		b.Fatal(err)
+	}
+	for name, keep := range map[string]time.Duration{"rendered": time.Nanosecond, "kept": time.Hour} {
+		b.Run(name, func(b *testing.B) {
+			s := NewServer(ServerConfig{Gatherer: reg, CacheFor: keep})
+			b.ReportAllocs()
+			for b.Loop() {
+				s.http.Handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil))
+			}
+		})
+	}
 }
