@@ -35,7 +35,7 @@ const (
 	// maxConns bounds open connections. A descriptor for each comes out of the limit that AF_XDP sockets need too; if smaller, a few
 	// stuck clients shut out the rest.
 	maxConns = 64
-	// maxScrapes bounds answers that are being written at once; more get 503. An own few Prometheus servers need one each.
+	// maxScrapes bounds answers that are being written at once; more get 503. A few Prometheus servers need one each.
 	maxScrapes = 16
 	// defaultCacheFor is how old an answer may be. A rendering of 758 series was measured at 6-12 ms and a kept answer at 0.1 ms
 	// (BenchmarkScrape, both CPUs busy with other work): so 250 ms bound what any number of scrapes can cost in renderings to
@@ -97,8 +97,8 @@ func NewServer(cfg ServerConfig) *Server {
 	return s
 }
 
-// Listen takes the address and serves from then on; it is called once with success. An error that wraps ErrAddrUnavailable leaves the caller the choice; see
-// ListenLater.
+// Listen takes the address and serves from then on; it must not be called again after it has succeeded. An error that wraps
+// ErrAddrUnavailable leaves the caller the choice; see ListenLater.
 func (s *Server) Listen() error {
 	l, err := net.Listen("tcp", s.cfg.Addr)
 	if err != nil {
