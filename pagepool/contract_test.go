@@ -6,8 +6,21 @@ import (
 	"os/exec"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
+
+// The last two holders may both see two and drop at the same time: the second to drop is the last, and the page counts 1.
+func TestRefsTwoHoldersThatDropAtOnceLeaveOne(t *testing.T) {
+	var c atomic.Int32
+	c.Store(2)
+	if dropHolder(&c) {
+		t.Error("the first of two was the last")
+	}
+	if !dropHolder(&c) || c.Load() != 1 {
+		t.Errorf("the second of two was not the last, or the page counts %d", c.Load())
+	}
+}
 
 // zero fails the test if f allocates.
 func zero(t *testing.T, name string, f func()) {

@@ -52,12 +52,14 @@ func (r *Refs) Holders(p Page) int {
 }
 
 // put takes a holder away and reports whether it was the last, in which case the page is the caller's to recycle and
-// counts 1 again.
+// counts 1 again. A sole holder costs a load: nobody else can get the page meanwhile.
 func (r *Refs) put(p Page) bool {
 	c := r.count(p)
-	if c == nil || c.Load() == 1 {
-		return true
-	}
+	return c == nil || c.Load() == 1 || dropHolder(c)
+}
+
+// dropHolder is put for a page that had several holders a moment ago.
+func dropHolder(c *atomic.Int32) bool {
 	// Ordering: acquire and release; pairs with itself. The last holder sees what the others did to the page.
 	if c.Add(-1) != 0 {
 		return false

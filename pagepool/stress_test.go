@@ -238,6 +238,11 @@ func TestPagePoolLastOfSeveralHoldersRecycles(t *testing.T) {
 		if ring.Load() != pages || shared.Load() != pages*(holders-1) {
 			t.Fatalf("%d pages were recycled and %d puts left other holders", ring.Load(), shared.Load())
 		}
+		for _, p := range held {
+			if n := refs.Holders(p); n != 1 {
+				t.Fatalf("page %#x lies in the ring with %d holders", uint64(p), n)
+			}
+		}
 	}
 	if s := publishedStats(pool); s.RecycleReleasedRefcnt != 50*pages*(holders-1) {
 		t.Errorf("statistics are %+v", s)
