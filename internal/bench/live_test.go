@@ -158,8 +158,11 @@ func TestIntegrationSinkPassesWhatIsNotTheSources(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, b := wire(t, netlab.VethOptions{})
 			sink, r := newSink(t, b, hook), newRecorder(t, b, "b0")
-			send := newSender(t, a, "a0", newStream(t, StreamConfig{}))
-			odd := OddFrames(macA(), macB())
+			stream := newStream(t, StreamConfig{})
+			send := newSender(t, a, "a0", stream)
+			otherPort := stream.Frame(make([]byte, maxFrame), 0)
+			otherPort[37]++
+			odd := append(OddFrames(macA(), macB()), OddFrame{"other-port", otherPort})
 			for _, f := range odd {
 				must(t, send.SendRaw(labtest.Context(t), f.Bytes))
 			}

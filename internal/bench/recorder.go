@@ -43,7 +43,7 @@ type Recorder struct {
 	buf, oob []byte
 
 	mu      sync.Mutex // guards everything below
-	ledgers map[*Stream]*ledger
+	ledgers []*ledger
 	foreign [][]byte
 	others  uint64 // foreign frames, also those not kept
 	lost    uint64
@@ -70,15 +70,14 @@ func NewRecorder(ns *netlab.NS, ifname string, streams ...*Stream) (*Recorder, e
 		return nil, err
 	}
 	r := &Recorder{
-		file:    os.NewFile(uintptr(fd), "packet:"+ifname),
-		done:    make(chan struct{}),
-		buf:     make([]byte, tagBytes+maxFrame),
-		oob:     make([]byte, unix.CmsgSpace(auxBytes)),
-		ledgers: map[*Stream]*ledger{},
-		last:    time.Now(),
+		file: os.NewFile(uintptr(fd), "packet:"+ifname),
+		done: make(chan struct{}),
+		buf:  make([]byte, tagBytes+maxFrame),
+		oob:  make([]byte, unix.CmsgSpace(auxBytes)),
+		last: time.Now(),
 	}
 	for _, s := range streams {
-		r.ledgers[s] = newLedger(s)
+		r.ledgers = append(r.ledgers, newLedger(s))
 	}
 	conn, err := r.file.SyscallConn()
 	if err != nil {
@@ -183,13 +182,23 @@ func (r *Recorder) Report(stream *Stream, sent uint32) (Report, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l := r.ledgers[stream]
-	if l == nil {
-		return Report{}, errors.New("recorder: stream is not recorded here")
+	l, err := r.ledger(stream)
+	if err != nil {
+		return Report{}, err
 	}
 	report := l.report(sent)
 	report.RecorderLost, report.Foreign = r.lost, r.others
 	return report, r.err
+}
+
+// ledger finds the books of a stream. The caller holds mu.
+func (r *Recorder) ledger(stream *Stream) (*ledger, error) {
+	for _, l := range r.ledgers {
+		if l.stream == stream {
+			return l, nil
+		}
+	}
+	return nil, errors.New("recorder: stream is not recorded here")
 }
 
 // addLost asks the socket what it lost since the last time.
@@ -226,9 +235,11 @@ func (r *Recorder) Wait(ctx context.Context, stream *Stream, frames uint32) erro
 	err := netlab.WaitFor(ctx, func() (bool, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if l := r.ledgers[stream]; l != nil {
-			arrived = l.arrived
+		l, err := r.ledger(stream)
+		if err != nil {
+			return false, err
 		}
+		arrived = l.arrived
 		return arrived >= uint64(frames), r.err
 	})
 	if err != nil {

@@ -4,6 +4,8 @@ package bench
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -179,6 +181,24 @@ func TestIntegrationRecorderSurvivesLinkDown(t *testing.T) {
 	must(t, a.WaitUp(ctx, "a0"))
 	must(t, send.Send(ctx, 10))
 	must(t, r.Wait(ctx, s, 10))
+}
+
+func TestIntegrationSenderEndsWithItsContext(t *testing.T) {
+	a, _ := wire(t, netlab.VethOptions{})
+	send := newSender(t, a, "a0", newStream(t, StreamConfig{}))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := send.Send(ctx, 1); !errors.Is(err, context.Canceled) || send.Sent() != 0 {
+		t.Errorf("got %v after %d frames, want %v", err, send.Sent(), context.Canceled)
+	}
+}
+
+func TestIntegrationRecorderKnowsOnlyItsStreams(t *testing.T) {
+	_, b := wire(t, netlab.VethOptions{})
+	r := newRecorder(t, b, "b0")
+	if _, err := r.Report(newStream(t, StreamConfig{}), 0); err == nil {
+		t.Error("a report on a stream that is not recorded")
+	}
 }
 
 func TestIntegrationErrorsNameMissingDevice(t *testing.T) {

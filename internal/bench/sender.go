@@ -83,7 +83,7 @@ func (s *Sender) SendRaw(ctx context.Context, frame []byte) error {
 }
 
 func (s *Sender) sendUntilTaken(ctx context.Context, frame []byte) error {
-	for {
+	for ctx.Err() == nil {
 		_, err := unix.Write(s.fd, frame)
 		switch {
 		case err == nil:
@@ -95,10 +95,8 @@ func (s *Sender) sendUntilTaken(ctx context.Context, frame []byte) error {
 		default:
 			return fmt.Errorf("device %s: send %d bytes: %w", s.ifname, len(frame), err)
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 	}
+	return ctx.Err()
 }
 
 // Close closes the socket.

@@ -15,18 +15,15 @@ import (
 
 // Kernel names of the features that matter to a forwarder.
 const (
-	GRO            = "rx-gro"
-	HardwareGRO    = "rx-gro-hw"
-	LRO            = "rx-lro"
-	RxChecksum     = "rx-checksum"
-	RxVLANStrip    = "rx-vlan-hw-parse"
-	RxVLANFilter   = "rx-vlan-filter"
-	TxVLANInsert   = "tx-vlan-hw-insert"
-	ScatterGather  = "tx-scatter-gather"
-	TxChecksum     = "tx-checksum-ip-generic"
-	GSO            = "tx-generic-segmentation"
-	TSO            = "tx-tcp-segmentation"
-	ReceiveHashing = "rx-hashing"
+	GRO           = "rx-gro"
+	HardwareGRO   = "rx-gro-hw"
+	LRO           = "rx-lro"
+	RxChecksum    = "rx-checksum"
+	RxVLANStrip   = "rx-vlan-hw-parse"
+	ScatterGather = "tx-scatter-gather"
+	TxChecksum    = "tx-checksum-ip-generic"
+	GSO           = "tx-generic-segmentation"
+	TSO           = "tx-tcp-segmentation"
 )
 
 // Feature is the state of one offload.
