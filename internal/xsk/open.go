@@ -130,7 +130,8 @@ func (u *Umem) attempt(cfg *SocketConfig, zerocopy bool, whyCopy error) (*Socket
 	if err != nil {
 		return nil, errors.Join(err, o.close())
 	}
-	if mode.WhyCopy = whyCopy; zerocopy && !mode.Zerocopy {
+	mode.WhyCopy = whyCopy
+	if zerocopy && !mode.Zerocopy {
 		mode.WhyCopy = errCopyUmem
 	}
 	return u.addSocket(o.id, mode, o.rings, o.kernel()), nil
@@ -247,8 +248,7 @@ func (o *opening) share(owner *Socket) error {
 
 // register makes the UMEM known to the kernel by this socket, and binds it.
 func (o *opening) register() error {
-	err := registerUmem(o.fd, o.u.mem, o.u.FrameSize())
-	if err != nil {
+	if err := registerUmem(o.fd, o.u.mem, o.u.FrameSize()); err != nil {
 		return o.u.explainRegister(err)
 	}
 	o.u.registered = true
@@ -262,7 +262,7 @@ func (o *opening) register() error {
 	if o.cfg.MultiBuffer {
 		flags |= unix.XDP_USE_SG
 	}
-	err = unix.Bind(o.fd, &unix.SockaddrXDP{Flags: flags, Ifindex: uint32(o.cfg.Ifindex), QueueID: o.cfg.Queue})
+	err := unix.Bind(o.fd, &unix.SockaddrXDP{Flags: flags, Ifindex: uint32(o.cfg.Ifindex), QueueID: o.cfg.Queue})
 	if err != nil {
 		return o.explainBind(err, o.zerocopy, false)
 	}

@@ -4,6 +4,7 @@ package xsk
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -96,16 +97,13 @@ func (u *Umem) addSocket(id Identity, mode Mode, rings Rings, k Kernel) *Socket 
 	return s
 }
 
-// removeSocket forgets a socket.
-func (u *Umem) removeSocket(s *Socket) {
+// closeSocket closes a socket and forgets it. Both in one lock: otherwise an Open
+// in between could share with a descriptor that is somebody else's by then.
+func (u *Umem) closeSocket(s *Socket) error {
 	u.openMu.Lock()
 	defer u.openMu.Unlock()
-	for i, other := range u.sockets {
-		if other == s {
-			u.sockets = append(u.sockets[:i], u.sockets[i+1:]...)
-			return
-		}
-	}
+	u.sockets = slices.DeleteFunc(u.sockets, func(other *Socket) bool { return other == s })
+	return s.kernel.Close()
 }
 
 // FD is the descriptor to poll for received frames, -1 if there is none.
@@ -192,10 +190,9 @@ func (s *Socket) Close() error {
 	s.Completion.detach()
 	s.Rx.detach()
 	s.Tx.detach()
-	err := s.kernel.Close()
+	err := s.umem.closeSocket(s)
 	// The number of the descriptor is soon somebody else's: no kick may use it.
 	s.kernel.Send, s.kernel.Recv = badDescriptor, badDescriptor
-	s.umem.removeSocket(s)
 	if err != nil {
 		return fmt.Errorf("%s: close: %w", s.id, err)
 	}

@@ -50,6 +50,10 @@ type Umem struct {
 	// Invariant: owners[i] is written by whoever holds chunk i.
 	owners []uint32
 
+	// What is above is read for every packet, what is below is written by
+	// whoever allocates.
+	_ [cacheLinePair]byte
+
 	freeMu sync.Mutex
 	free   []pagepool.Page // last in, first out: warm chunks first
 	// freeCount is len(free). Written under freeMu.
@@ -66,8 +70,8 @@ type Umem struct {
 	closed     bool
 }
 
-// NewUmem maps memory for a UMEM. It is registered with the kernel by the first
-// Open.
+// NewUmem maps memory for a UMEM, near the CPU of the calling thread where memory
+// is not all equally near. It is registered with the kernel by the first Open.
 func NewUmem(cfg UmemConfig) (*Umem, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err

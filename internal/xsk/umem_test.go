@@ -5,6 +5,7 @@ package xsk_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -192,6 +193,21 @@ func TestUmemFreeListIsSharedByManyPools(t *testing.T) {
 	}
 	if len(seen) != frames || u.BadFrees() != 0 {
 		t.Errorf("distinct pages: got %d of %d; bad frees: %d", len(seen), frames, u.BadFrees())
+	}
+}
+
+// TestUmemFindsThePagesOfAPool wherever they are, for whoever takes a pool down.
+func TestUmemFindsThePagesOfAPool(t *testing.T) {
+	u := newUmem(t, 8)
+	pages := take(t, u, 3)
+	other := make([]pagepool.Page, 2)
+	u.Provider(2).AllocPages(other)
+	u.Provider(1).FreePages(pages[:1])
+	if got := u.PagesOf(1); !slices.Equal(got, pages[1:]) {
+		t.Errorf("mem id 1: got %v, want %v", got, pages[1:])
+	}
+	if got := u.PagesOf(2); !slices.Equal(got, other) {
+		t.Errorf("mem id 2: got %v, want %v", got, other)
 	}
 }
 

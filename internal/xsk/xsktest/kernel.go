@@ -74,6 +74,7 @@ type Kernel struct {
 	down       bool
 	peerBusy   bool
 	gone       bool
+	soError    unix.Errno // until it is read
 	fault      unix.Errno
 	busyPoll   xsk.BusyPoll
 	stats      unix.XDPStatistics
@@ -187,7 +188,7 @@ func (k *Kernel) SetLink(up bool) { k.with(func() { k.down = !up }) }
 func (k *Kernel) SetPeerBusy(busy bool) { k.with(func() { k.peerBusy = busy }) }
 
 // RemoveDevice deletes the device: kicks give ENXIO for ever.
-func (k *Kernel) RemoveDevice() { k.with(func() { k.gone = true }) }
+func (k *Kernel) RemoveDevice() { k.with(func() { k.gone, k.soError = true, unix.ENETDOWN }) }
 
 // SetFault makes kicks give an errno and do nothing; 0 ends it.
 func (k *Kernel) SetFault(errno unix.Errno) { k.with(func() { k.fault = errno }) }
@@ -213,10 +214,9 @@ func (k *Kernel) statistics() (unix.XDPStatistics, error) {
 func (k *Kernel) socketError() unix.Errno {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.gone {
-		return unix.ENETDOWN
-	}
-	return 0
+	errno := k.soError
+	k.soError = 0
+	return errno
 }
 
 func (k *Kernel) setBusyPoll(want xsk.BusyPoll) (xsk.BusyPoll, error) {
