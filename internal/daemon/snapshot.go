@@ -33,9 +33,9 @@ func (d *daemon) snapshot(daemon metrics.Daemon) metrics.Snapshot {
 	return s
 }
 
-// umemSnapshot is the census of all pools together. The frames that no pool has
-// are free: the difference of what the pools took and gave back, so that it
-// belongs to the same cut as the rest.
+// umemSnapshot is the census of all pools together, and of the free list. What a
+// worker has taken from the free list or given back since it published is in
+// neither, or in both: it counts as held, and a frame that stays there is lost.
 func (p *plane) umemSnapshot(cuts []datapath.QueueCut) metrics.Umem {
 	u := metrics.Umem{
 		Name: umemName, Frames: uint64(p.umem.Frames()),
@@ -53,7 +53,8 @@ func (p *plane) umemSnapshot(cuts []datapath.QueueCut) metrics.Umem {
 		u.Census.Completion += c.Done
 		u.Census.Held += c.Held
 	}
-	u.Census.Free = int64(u.Frames) - pooled
+	u.Census.Free = int64(p.umem.FreeFrames())
+	u.Census.Held += int64(u.Frames) - pooled - u.Census.Free
 	return u
 }
 
@@ -204,7 +205,7 @@ func poolSnapshot(at int, cuts []datapath.QueueCut) metrics.PagePool {
 func bulkSnapshot(b *bulk.Stats) metrics.Bulk {
 	return metrics.Bulk{
 		FlushesFull: b.Flushes[bulk.Full], FlushesPoolChange: b.Flushes[bulk.PoolChange], FlushesPollEnd: b.Flushes[bulk.EndOfPoll],
-		FlushedFrames: b.Pages, Length: b.Length, Lookups: b.Lookups, Unknown: b.Unknown,
+		FlushedFrames: b.Flushed[bulk.Full] + b.Flushed[bulk.PoolChange] + b.Flushed[bulk.EndOfPoll], Length: b.Length, Lookups: b.Lookups, Unknown: b.Unknown,
 	}
 }
 

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/xskfwd/xskfwd/internal/bench"
@@ -21,7 +20,7 @@ func TestIntegrationBurstAfterSilenceArrivesWhole(t *testing.T) {
 		{"--bulk-size", "1", "--tx-timer-arm", "always"},
 		{"--bulk-flush", "change", "--rx-ring", "256", "--tx-ring", "128", "--fill-ring", "512", "--completion-ring", "64", "--tx-frames", "64"},
 	} {
-		t.Run(fmt.Sprint(args), func(t *testing.T) {
+		t.Run(name(args), func(t *testing.T) {
 			r := newRig(t, netlab.VethOptions{})
 			r.start(args...)
 			forth, back := r.forth(bench.StreamConfig{}), r.back(bench.StreamConfig{})

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -54,6 +55,7 @@ type rig struct {
 	t            *testing.T
 	a, router, b *netlab.NS
 	daemon       *netlab.Process
+	env          []string // of the daemon and its commands
 }
 
 // newRig makes the namespaces. The far ends run NAPI, so that they take what is
@@ -61,6 +63,7 @@ type rig struct {
 func newRig(t *testing.T, opts netlab.VethOptions) *rig {
 	labtest.Privileged(t)
 	r := &rig{t: t, a: labtest.NS(t), router: labtest.NS(t), b: labtest.NS(t)}
+	r.env = append(os.Environ(), "RUNTIME_DIRECTORY="+t.TempDir())
 	left, right := opts, opts
 	left.B.GRO, left.B.MAC = true, macA
 	right.B.GRO, right.B.MAC = true, macB
@@ -86,9 +89,8 @@ func (r *rig) launch(args ...string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	env := append(os.Environ(), "RUNTIME_DIRECTORY="+r.t.TempDir())
 	args = append([]string{"run", "--metrics", metricsAddr}, args...)
-	r.daemon = labtest.StartProcess(r.t, r.router, netlab.Command{Path: path, Args: args, Env: env})
+	r.daemon = labtest.StartProcess(r.t, r.router, netlab.Command{Path: path, Args: args, Env: r.env})
 }
 
 func (r *rig) waitForwarding() {
@@ -187,6 +189,14 @@ func (f *flow) complete() {
 	if report := f.report(); !report.Complete() {
 		f.rig.t.Fatalf("%s\n%s", report, f.rig.daemon.Log())
 	}
+}
+
+// name makes arguments a subtest's name.
+func name(args []string) string {
+	if len(args) == 0 {
+		return "defaults"
+	}
+	return strings.TrimLeft(strings.Join(args, " "), "-")
 }
 
 // numbers are the daemon's metrics at one moment.
