@@ -322,3 +322,26 @@ func checkIdentities(t testing.TB, s *bulk.Stats) {
 		t.Errorf("statistics do not add up: %+v", s)
 	}
 }
+
+// What one loop knows of pools ends with it: their numbers may be given to others.
+func TestFrameBulkForgetsPoolsAtInit(t *testing.T) {
+	r := newRig(t, 64, worker+1)
+	var b bulk.FrameBulk
+	b.Init(r.table, worker, 16, bulk.Partition, &r.stats)
+	b.Return(r.pages(t, 1)[0], 1)
+	b.Flush()
+	pool, err := pagepool.New(pagepool.Params{Name: "next", ID: 1, Owner: worker, Provider: newMemory(1, 64)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.table.Unregister(1)
+	if err := r.table.Register(1, bulk.Mem{Pool: pool}); err != nil {
+		t.Fatal(err)
+	}
+	b.Init(r.table, worker, 16, bulk.Partition, &r.stats)
+	b.Return(pool.Alloc(), 1)
+	b.Flush()
+	if got := r.stats.ByMem[1]; got != (bulk.Returned{Ring: 1, Cached: 1}) {
+		t.Errorf("pages went to %+v, want one to the ring of the first pool and one to the cache of the second", got)
+	}
+}

@@ -56,3 +56,35 @@ func TestMemTableRegistersOnceAndForgets(t *testing.T) {
 		t.Errorf("error %v and %d entries, want none and 6", err, table.Len())
 	}
 }
+
+// A snapshot is never changed: a loop that looks a memory up while it comes and goes sees it whole or not at all.
+func TestMemTableChangesUnderLookups(t *testing.T) {
+	const rounds = 2000
+	table := bulk.NewMemTable()
+	var taken uint64
+	mem := bulk.Mem{Return: func(pagepool.Page) { taken++ }}
+	done := make(chan error)
+	go func() {
+		for range rounds {
+			if err := table.Register(9, mem); err != nil {
+				done <- err
+				return
+			}
+			table.Unregister(9)
+		}
+		done <- nil
+	}()
+	var stats bulk.Stats
+	var b bulk.FrameBulk
+	b.Init(table, worker, bulk.QueueSize, bulk.Partition, &stats)
+	for range rounds {
+		b.Return(1, 9)
+	}
+	b.Flush()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if stats.Immediate != taken || stats.Immediate+stats.Unknown != rounds {
+		t.Errorf("%d pages taken at once, statistics are %+v", taken, stats)
+	}
+}
