@@ -76,6 +76,33 @@ func TestIntegrationOpenAgainAndAgain(t *testing.T) {
 	})
 }
 
+// TestIntegrationOpenAndCloseAtTheSameTime has ports come and go on one UMEM, so
+// that the socket named as its owner is often about to be closed.
+func TestIntegrationOpenAndCloseAtTheSameTime(t *testing.T) {
+	const queues = 3
+	p := newPair(t, queues, 0)
+	u := mapUmem(t, 64)
+	leavesNothing(t, func() {
+		var wg sync.WaitGroup
+		for queue := range uint32(queues) {
+			cfg := config(t, p.near, nearName, queue, 64)
+			wg.Go(func() {
+				for i := range 8 {
+					s, err := tryOpen(p.near, u, cfg)
+					if err != nil {
+						t.Errorf("open %d of queue %d: %v", i, queue, err)
+						return
+					}
+					if err := s.Close(); err != nil {
+						t.Errorf("close %d of queue %d: %v", i, queue, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
 func TestIntegrationOpenRefusals(t *testing.T) {
 	p := newPair(t, 2, 0)
 	u := mapUmem(t, 64)
