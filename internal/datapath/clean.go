@@ -13,11 +13,16 @@ func (q *Queue) clean(done *bulk.FrameBulk) {
 	if n == 0 {
 		return
 	}
+	// Ordering: pairs with the count in submit; what the kernel has completed was
+	// marked and counted before the kernel saw it.
+	q.tx.out.handed.Load()
 	for i := range n {
-		page, mem, ok := q.umem.Resolve(ring.At(idx + i))
-		if !ok {
-			// An address that was never a frame: newer kernels complete
-			// invalid descriptors by the address that was in them.
+		addr := ring.At(idx + i)
+		page, mem, ok := q.umem.Resolve(addr)
+		if !ok || !q.tx.out.unmark(addr) {
+			// An address that was never a frame, or not one that is being sent:
+			// newer kernels complete invalid descriptors by the address that
+			// was in them. If it is a page, it is somewhere else.
 			q.c.BadCompletions++
 			continue
 		}

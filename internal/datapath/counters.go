@@ -18,8 +18,8 @@ type QueueCounters struct {
 	Drops [DropReasons]uint64
 	// Posted pages: handed to the fill ring.
 	Posted uint64
-	// Completed frames of this queue's TX ring, and completions whose address
-	// is no frame of the UMEM (counted and left alone).
+	// Completed frames of this queue's TX ring, and those among them whose
+	// address is no frame that was being sent (counted and left alone).
 	Completed, BadCompletions uint64
 	// RefillShort counts polls in which the pool had fewer pages than the fill
 	// ring had room for.

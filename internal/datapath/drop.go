@@ -18,7 +18,7 @@ const (
 	DropTooLong
 	// DropTxRingFull: the egress TX ring had no room after a kick.
 	DropTxRingFull
-	// DropLinkDown: the egress link is administratively down.
+	// DropLinkDown: the egress link is administratively down, or its device gone.
 	DropLinkDown
 	// DropReasons is their number.
 	DropReasons

@@ -57,6 +57,11 @@ type Queue struct {
 	bulkRule   bulk.Rule
 	owner      int // worker number
 
+	again   again
+	untimed bool // the TX coalesce timer is off
+	// starved says that nothing is posted, for want of pages.
+	starved bool
+
 	frames [Weight]xdp.Desc      // scratch of one poll
 	pages  [Weight]pagepool.Page // scratch of refill
 
@@ -82,6 +87,7 @@ func NewQueue(cfg QueueConfig) *Queue {
 		port: cfg.Port, number: cfg.Number,
 	}
 	q.tx = &TxQueue{sock: cfg.Socket}
+	q.tx.out.init(cfg.Umem)
 	q.c.Posted = cfg.Posted
 	return q
 }
@@ -107,16 +113,20 @@ func (q *Queue) Poll(budget int) int {
 	done.Init(q.mems, q.owner, q.bulkSize, q.bulkRule, q.stats)
 
 	q.clean(&done)
-	q.refill()
+	short := !q.refill()
 	frames := q.receive(budget)
 	received := len(frames)
 	frames = q.forward(frames, &done)
 	q.transmit(frames, &done)
 	done.Flush()
 	q.retry()
+	q.leave(short)
 	return received
 }
 
-// Pending reports whether a poll would find a received frame. Completions do
-// not count: the coalesce timer brings them home.
-func (q *Queue) Pending() bool { return q.sock.Rx.Len() > 0 }
+// Pending reports whether a poll would find a received frame, or a page for a
+// port that waits for one. Completions do not count: the coalesce timer brings
+// them home.
+func (q *Queue) Pending() bool {
+	return q.sock.Rx.Len() > 0 || q.starved && q.pool.OwnerCounts().Cache > 0
+}

@@ -5,22 +5,31 @@ package datapath
 // refill posts pages until FillTarget of them are out: in the fill ring, in the
 // driver, or in the RX ring. Bounding what is out, and not the fill ring alone,
 // leaves every other queue its share of a small UMEM.
-func (q *Queue) refill() {
-	out := uint32(q.c.Posted - q.c.RxPackets)
-	posted := uint32(0)
-	for want := q.fillTarget - out; posted < want; {
-		n := q.post(min(want-posted, uint32(len(q.pages))))
+//
+// It reports whether so many are out, and not as few as the pool had.
+func (q *Queue) refill() bool {
+	want := int64(q.fillTarget) - q.posted()
+	if want <= 0 {
+		return true
+	}
+	left := want
+	for left > 0 {
+		n := q.post(uint32(min(left, Weight)))
 		if n == 0 {
-			q.c.RefillShort++
 			break
 		}
-		posted += n
+		left -= int64(n)
 	}
-	if posted > 0 && q.sock.Fill.NeedWakeup() {
+	if left < want && q.sock.Fill.NeedWakeup() {
 		q.sock.KickRx()
 		q.c.FillKicks++
 	}
+	return left <= 0
 }
+
+// posted is how many pages are out. Signed, so that a kernel which gives more
+// than it got makes it negative and not huge.
+func (q *Queue) posted() int64 { return int64(q.c.Posted - q.c.RxPackets) }
 
 // post moves up to n pages from the pool to the fill ring and says how many.
 func (q *Queue) post(n uint32) uint32 {

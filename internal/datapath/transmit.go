@@ -16,9 +16,13 @@ import (
 // reaped by the Queue it belongs to and by nobody else.
 type TxQueue struct {
 	sock *xsk.Socket
+	// napi is the owner's, which reaps the ring. Set before the workers run.
+	napi *napi.Napi
 	// timer counts the frames handed over that have not been reaped, and
 	// schedules the Napi that reaps them. Safe for all transmitters.
 	timer *napi.TxTimer
+
+	out outgoing // marked under mu if shared, unmarked by the owner
 
 	// shared says that a worker other than the owner transmits here. Fixed
 	// before the workers run.
@@ -27,8 +31,8 @@ type TxQueue struct {
 	// shared.
 	mu sync.Mutex
 
-	// down is set after ENETDOWN and cleared by the first kick that gets
-	// further. While it is set batches are dropped, not parked in the ring:
+	// down is set when the link is down, or the device gone, and cleared by the
+	// first kick that gets further. While it is set batches are dropped, not parked in the ring:
 	// frames must not be sent minutes late, and a slow port must not hold the
 	// pages of the others. Guarded by mu if shared.
 	down bool
@@ -61,7 +65,7 @@ func (q *Queue) transmit(frames []xdp.Desc, done *bulk.FrameBulk) {
 	}
 	t := q.out.tx
 	t.lock()
-	sent, why := q.hand(t, frames)
+	sent, state, why := q.hand(t, frames)
 	t.unlock()
 	for _, f := range frames[sent:] {
 		q.drop(f, why, done)
@@ -70,6 +74,11 @@ func (q *Queue) transmit(frames []xdp.Desc, done *bulk.FrameBulk) {
 		return
 	}
 	t.timer.Sent(sent)
+	if state != xsk.Drained {
+		// The owner reads completions, which may be all that is in the way, and
+		// kicks again. It also waits for what no completion brings.
+		t.napi.Schedule(napi.SourceKick)
+	}
 	if sent == Weight {
 		q.c.TxFull++
 	} else {
@@ -78,18 +87,23 @@ func (q *Queue) transmit(frames []xdp.Desc, done *bulk.FrameBulk) {
 }
 
 // hand puts the batch on the ring and kicks, and once more if the first kick
-// made room. It returns how many frames the ring took, and why not the others.
-func (q *Queue) hand(t *TxQueue, frames []xdp.Desc) (sent int, why DropReason) {
-	if t.down && t.kick(&q.c.Kicks) == xsk.LinkDown {
-		return 0, DropLinkDown
+// made room. It returns how many frames the ring took, how the last kick ended,
+// and why the other frames were not taken.
+func (q *Queue) hand(t *TxQueue, frames []xdp.Desc) (sent int, state xsk.KickState, why DropReason) {
+	if t.down {
+		if state = t.kick(&q.c.Kicks); t.down {
+			return 0, state, DropLinkDown
+		}
 	}
 	sent = q.submit(t, frames)
-	t.kick(&q.c.Kicks)
+	state = t.kick(&q.c.Kicks)
 	if sent < len(frames) {
-		sent += q.submit(t, frames[sent:])
-		t.kick(&q.c.Kicks)
+		if more := q.submit(t, frames[sent:]); more > 0 {
+			sent += more
+			state = t.kick(&q.c.Kicks)
+		}
 	}
-	return sent, DropTxRingFull
+	return sent, state, DropTxRingFull
 }
 
 // submit puts as many frames on the ring as it has room for.
@@ -99,7 +113,12 @@ func (q *Queue) submit(t *TxQueue, frames []xdp.Desc) int {
 	bytes := uint64(0)
 	for i := range frames[:n] {
 		ring.Set(idx+uint32(i), frames[i])
+		t.out.mark(frames[i].Addr)
 		bytes += uint64(frames[i].Len)
+	}
+	if t.shared {
+		// Ordering: marks before the count; pairs with the load in clean.
+		t.out.handed.Add(1)
 	}
 	ring.Submit(n)
 	q.c.TxPackets += uint64(n)
@@ -112,23 +131,31 @@ func (q *Queue) submit(t *TxQueue, frames []xdp.Desc) int {
 func (t *TxQueue) kick(k *KickCounters) xsk.KickState {
 	if !t.sock.Tx.NeedWakeup() {
 		k.Unneeded++
+		t.down = false
 		return xsk.Drained
 	}
 	r := t.sock.KickTx()
 	k.count(r)
-	t.down = r.State == xsk.LinkDown
+	t.down = r.State == xsk.LinkDown || r.State == xsk.Gone
 	return r.State
 }
 
 // retry kicks what earlier kicks left in this queue's own TX ring: the link was
-// down, or the kernel wanted completions reaped first. While frames are
-// unreaped the timer makes sure that there is a next poll.
+// down, or the kernel wanted completions reaped first. If there are completions
+// to be reaped, it polls again; else the timer makes sure that there is a next
+// poll while frames are unreaped.
 func (q *Queue) retry() {
 	t := q.tx
 	if t.sock.Tx.Len() == 0 {
 		return
 	}
+	state := xsk.Drained
 	t.lock()
-	t.kick(&q.c.Retries)
+	if t.sock.Tx.Len() > 0 { // not what another worker was about to kick itself
+		state = t.kick(&q.c.Retries)
+	}
 	t.unlock()
+	if state == xsk.Again && q.sock.Completion.Len() > 0 {
+		q.napi.Schedule(napi.SourceKick)
+	}
 }

@@ -106,11 +106,16 @@ func (w *Worker) Add(q *Queue, tc TimerConfig) error {
 func (w *Worker) add(q *Queue, tc TimerConfig) error {
 	q.stats = &bulk.Stats{ByMem: make([]bulk.Returned, w.cfg.Mems)}
 	q.napi = napi.New(fmt.Sprintf("%s-%d", q.port, q.number), q, Weight)
-	timer, err := epoll.NewTimer()
+	q.tx.napi = q.napi
+	timer, err := w.newTimer()
 	if err != nil {
 		return err
 	}
-	w.timers = append(w.timers, timer)
+	retry, err := w.newTimer()
+	if err != nil {
+		return err
+	}
+	q.again, q.untimed = again{timer: retry, wait: againDelay}, tc.Delay == 0
 	q.tx.timer, err = napi.NewTxTimer(q.napi, timer, napi.TxTimerConfig{Delay: tc.Delay, Frames: tc.Frames, Rule: tc.Arm})
 	if err != nil {
 		return err
@@ -119,10 +124,22 @@ func (w *Worker) add(q *Queue, tc TimerConfig) error {
 	if err := w.waiter.Add(timer.FD(), napi.Event{Napi: index, Source: napi.SourceTimer}); err != nil {
 		return err
 	}
+	if err := w.waiter.Add(retry.FD(), napi.Event{Napi: index, Source: napi.SourceKick}); err != nil {
+		return err
+	}
 	if fd := q.sock.FD(); fd >= 0 { // a fake has none
 		return w.waiter.Add(fd, napi.Event{Napi: index, Source: napi.SourceIRQ})
 	}
 	return nil
+}
+
+// newTimer makes a timer that Close closes.
+func (w *Worker) newTimer() (*epoll.Timer, error) {
+	timer, err := epoll.NewTimer()
+	if err == nil {
+		w.timers = append(w.timers, timer)
+	}
+	return timer, err
 }
 
 // Run polls until Stop. It locks the goroutine to its thread, which dies with
