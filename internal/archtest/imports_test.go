@@ -38,7 +38,7 @@ func refuse(s *source, r rule, imported string) string {
 	case ours:
 		return refuseOurs(s, r, own)
 	case strings.Contains(strings.Split(imported, "/")[0], "."):
-		if !within(imported, r.theirs) && !(s.test && within(imported, testTheirs)) {
+		if allowed := within(imported, r.theirs) || s.test && within(imported, testTheirs); !allowed {
 			return "its row does not name that module"
 		}
 	}
