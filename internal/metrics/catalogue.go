@@ -33,16 +33,6 @@ func portMetrics() *family[Port] {
 	f.gauge("port_up", "Whether the port has a carrier.", func(p *Port) float64 { return flag(p.Up) })
 	f.gauge("port_admin_up", "Whether the port is set up.", func(p *Port) float64 { return flag(p.AdminUp) })
 	f.gauge("port_mtu_bytes", "MTU of the port.", func(p *Port) float64 { return float64(p.MTUBytes) })
-	f.add("port_multicast_packets_total", "Received frames with a multicast destination other than broadcast.", nil, func(p *Port, put put) {
-		if p.Cast != nil {
-			put.value(prometheus.CounterValue, float64(p.Cast.Multicast))
-		}
-	})
-	f.add("port_broadcast_packets_total", "Received frames with the broadcast destination.", nil, func(p *Port, put put) {
-		if p.Cast != nil {
-			put.value(prometheus.CounterValue, float64(p.Cast.Broadcast))
-		}
-	})
 	f.add("port_xdp_packets_total", "Frames the XDP program of the port saw, by what it did with them.", []string{"action"},
 		func(p *Port, put put) {
 			put.value(prometheus.CounterValue, float64(p.XDP.Redirected), "redirected")
@@ -67,8 +57,6 @@ func portMetrics() *family[Port] {
 	f.add("tx_flushes_total", "Batches handed to a TX ring, by what caused it.", []string{"reason"}, func(p *Port, put put) {
 		put.value(prometheus.CounterValue, float64(p.TxFlushes.BatchFull), "batch_full")
 		put.value(prometheus.CounterValue, float64(p.TxFlushes.PollEnd), "poll_end")
-		put.value(prometheus.CounterValue, float64(p.TxFlushes.Timer), "timer")
-		put.value(prometheus.CounterValue, float64(p.TxFlushes.Pressure), "pressure")
 	})
 	return f
 }

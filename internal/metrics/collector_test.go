@@ -104,16 +104,6 @@ func TestCollectorOfAnEmptySnapshotHasOnlyTheDaemon(t *testing.T) {
 	}
 }
 
-func TestCollectorLeavesOutWhatThePortDoesNotCount(t *testing.T) {
-	s := busy(1)
-	s.Ports[0].Cast, s.Ports[1].Cast = nil, nil
-	for _, f := range gather(t, s) {
-		if strings.Contains(f.GetName(), "cast") {
-			t.Errorf("%s is there although nobody counts it", f.GetName())
-		}
-	}
-}
-
 func TestCollectorTakesAnyBytesAsLabelValues(t *testing.T) {
 	names := map[string]string{ // given: seen
 		`quote"name`:      `quote"name`,

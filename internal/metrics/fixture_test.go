@@ -48,11 +48,10 @@ func busyPort(name, partner string, queues int) Port {
 	p := Port{
 		Name: name, Partner: partner, Kind: "nic", Ifname: name, Driver: "veth", XDPMode: "native", MAC: "02:00:00:00:00:01",
 		Up: true, AdminUp: true, MTUBytes: 1500,
-		Cast:      &Cast{Multicast: 11, Broadcast: 12},
 		InFlight:  3 * uint64(queues),
 		XDP:       XDPStatistics{Redirected: 1000, Partner: 20, Passed: 3, Orphaned: 1},
 		TxTimer:   TxTimer{Armed: 30, Fired: 17, Cancelled: 12, Skipped: 400, Running: 1, Syscalls: 42, FramesSchedule: 5},
-		TxFlushes: TxFlushes{BatchFull: 6, PollEnd: 70, Timer: 8, Pressure: 9},
+		TxFlushes: TxFlushes{BatchFull: 6, PollEnd: 70},
 	}
 	for q := range queues {
 		p.Queues = append(p.Queues, busyQueue(q))

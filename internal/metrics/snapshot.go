@@ -40,9 +40,6 @@ type Port struct {
 	AdminUp  bool
 	MTUBytes int
 
-	// Cast is nil where the mode does not look at destination addresses: then there is nothing to export.
-	Cast *Cast
-
 	// InFlight is how many frames were taken from this port and are neither given to the partner nor dropped yet.
 	InFlight uint64
 
@@ -50,12 +47,6 @@ type Port struct {
 	TxTimer   TxTimer
 	TxFlushes TxFlushes
 	Queues    []Queue
-}
-
-// Cast counts received frames by their destination.
-type Cast struct {
-	Multicast uint64
-	Broadcast uint64
 }
 
 // XDPStatistics are the verdicts of the XDP program of a port.
@@ -85,8 +76,6 @@ type TxTimer struct {
 type TxFlushes struct {
 	BatchFull uint64
 	PollEnd   uint64
-	Timer     uint64
-	Pressure  uint64
 }
 
 // Queue is one queue of a port and the AF_XDP socket on it.

@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s bytes, split placement, %d rounds of %v, ratio to %s:\n%s", *size, c.Rounds, c.Window, contestants[0].Name, scores)
+	fmt.Fprintf(os.Stdout, "%s bytes, split placement, %d rounds of %v, ratio to %s:\n%s", *size, c.Rounds, c.Window, contestants[0].Name, scores)
 	return nil
 }
 
