@@ -48,8 +48,6 @@ var rules = map[string]rule{
 	"internal/bench":         {level: 3, ours: "*", theirs: asavie + ebpf + netlink + netns + xsys},
 	"internal/bench/compare": {level: 4, ours: "internal/bench internal/netlab"},
 
-	"internal/bench/compare": {level: 4, ours: "*", theirs: xsys},
-
 	"internal/datapath": {level: 4, ours: "pagepool bulk napi internal/xsk internal/epoll", theirs: asavie + xsys},
 
 	"internal/daemon": {level: 5, ours: "*", theirs: ebpf + netlink + netns + prom + xsys},
