@@ -32,7 +32,7 @@ REQUIRE_PRIVILEGED := $(if $(ROOT),XSKFWD_REQUIRE_PRIVILEGED=1)
 GOTEST := $(REQUIRE_PRIVILEGED) .ci/gotest -count=1
 
 # What "generate" writes, all of it committed.
-GENERATED := $(wildcard bpf/*_bpfel.go bpf/*_bpfel.o configs/xskfwd.toml)
+GENERATED := $(wildcard bpf/*_bpfel.* internal/bench/*_bpfel.* configs/xskfwd.toml)
 
 BENCH ?= .
 BENCHCOUNT ?= 10
@@ -104,7 +104,7 @@ arm64: ## cross-compile everything for arm64, tests included
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -c -o bin/arm64/ $(PKGS)
 
 .PHONY: generate
-generate: ## regenerate the BPF object and the sample configuration (needs clang)
+generate: ## regenerate the BPF objects and the sample configuration (needs clang)
 	.ci/need $(BPF_PACKAGES)
 	$(GO) generate $(PKGS)
 
