@@ -149,6 +149,7 @@ type LoopStats struct {
 	TimeSqueeze uint64          // rounds ended by the packet budget or the time limit
 	Schedules   [sources]uint64 // indexed by Source
 	Spins       uint64          // looks without work, awake
+	Contended   uint64          // spins in which another thread had the CPU
 	Looks       uint64          // waits that did not block
 	Sleeps      uint64          // waits that blocked
 	Wakeups     uint64          // sleeps ended by another goroutine's doorbell

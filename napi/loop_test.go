@@ -219,6 +219,20 @@ func TestLoopAdaptiveModeDoesNotLookOnAfterAnEmptyPoll(t *testing.T) {
 	}
 }
 
+func TestLoopAdaptiveModeSleepsIfAnotherThreadHadTheCPU(t *testing.T) {
+	clock := &manualClock{}
+	l, w := newTestLoop(t, LoopConfig{Clock: clock.read, Yield: func() { clock.now += contendedNanos }})
+	var o pollOrder
+	o.add(t, l, "a", 1, 0)
+	l.mustTurn(t) // the packet
+	l.mustTurn(t) // a look, well within the window
+	w.post(Event{Napi: Doorbell})
+	l.mustTurn(t)
+	if s := l.Stats(); s.Spins != 1 || s.Contended != 1 || s.Sleeps != 1 {
+		t.Errorf("spins %d contended %d sleeps %d, want 1 each", s.Spins, s.Contended, s.Sleeps)
+	}
+}
+
 func TestLoopAwakeSeesEventsOnceAnInterval(t *testing.T) {
 	for _, mode := range []Mode{Busy, Adaptive, Interrupt} {
 		t.Run(mode.String(), func(t *testing.T) {

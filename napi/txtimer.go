@@ -71,8 +71,7 @@ type TxTimer struct {
 	_ [cacheLine]byte
 	// unreaped is how many frames lie in the ring or its completion ring.
 	unreaped atomic.Int64
-	// word holds the timer's state and the cancellations, so that both change at once.
-	word atomic.Uint64
+	word     atomic.Uint64 // a txWord
 	// wait is the delay of the next start in nanoseconds, grown by backing off.
 	// Written by the loop's thread only.
 	wait atomic.Int64
@@ -86,16 +85,6 @@ type TxTimer struct {
 
 	reaped bool // Owner: the loop's thread. Whether frames came home since the last expiry.
 }
-
-// The states of a timer, in the low bits of its word.
-const (
-	timerIdle    = iota // not started; the word without its low bits
-	timerRunning        // armed: its expiry will schedule
-	timerStale          // cancelled, but the kernel's timer still runs
-	timerFiring         // the loop is counting an expiry
-	timerMask    = 3
-	timerCancel  = timerMask + 1 // one cancellation
-)
 
 // TxTimerStats are the counters of one timer.
 //
@@ -141,7 +130,7 @@ func (t *TxTimer) Sent(frames int) {
 	unreaped := t.unreaped.Add(int64(frames))
 	scheduled := t.napi.IsScheduled()
 	if t.rule == ArmAlways {
-		t.restart()
+		t.arm(onRearm)
 	}
 	switch {
 	case scheduled && t.rule == ArmIdle:
@@ -152,7 +141,18 @@ func (t *TxTimer) Sent(frames int) {
 		t.byFrames.Add(1)
 		t.napi.Schedule(SourceKick)
 	case t.rule == ArmIdle:
-		t.start()
+		t.arm(onArm)
+	}
+}
+
+// cancel disarms the timer of an instance that was seen scheduled.
+//
+// Ordering: SCHED is read again after the cancellation. The poll that was relied on may
+// have ended since, and it may be its own arming, for frames it has left, that was
+// cancelled. Either that is seen here, or the poll's end is still to come and will arm.
+func (t *TxTimer) cancel() {
+	if t.move(onCancel) && !t.napi.IsScheduled() {
+		t.arm(onArm)
 	}
 }
 
@@ -178,7 +178,7 @@ func (t *TxTimer) Unreaped() int { return int(t.unreaped.Load()) }
 func (t *TxTimer) completed() {
 	// Ordering: read after SCHED was cleared; pairs with Sent.
 	if t.unreaped.Load() > 0 {
-		t.start()
+		t.arm(onArm)
 	}
 }
 
@@ -187,34 +187,16 @@ func (t *TxTimer) completed() {
 //
 // Owner: the loop's thread.
 func (t *TxTimer) Expired() {
-	for {
-		w := t.word.Load()
-		switch w & timerMask {
-		case timerRunning:
-			if t.word.CompareAndSwap(w, w&^timerMask|timerFiring) {
-				t.fire(w &^ timerMask)
-				return
-			}
-		case timerStale:
-			if t.word.CompareAndSwap(w, w&^timerMask) {
-				t.late.Add(1)
-				return
-			}
-		default: // expired once more than it was started: ArmAlways started it in between
-			t.late.Add(1)
-			return
-		}
+	if !t.move(onExpire) {
+		t.late.Add(1)
+		return
 	}
-}
-
-// fire counts an expiry and schedules. While the word says firing nobody else changes
-// it, so that Stats never sees the expiry half counted.
-//
-// Ordering: idle before Schedule. Frames sent meanwhile found the timer neither running
-// nor to be started; the poll, or completed after it, will see them.
-func (t *TxTimer) fire(cancelled uint64) {
+	// While the word says firing nobody else changes it, so that Stats never sees an
+	// expiry half counted.
 	t.fired.Add(1)
-	t.word.Store(cancelled)
+	// Ordering: idle before Schedule. Frames sent while the timer was firing did not arm
+	// it; the poll comes after them.
+	t.word.Store(uint64(t.load().to(txIdle)))
 	t.backOff()
 	t.napi.Schedule(SourceTimer)
 }
@@ -228,102 +210,46 @@ func (t *TxTimer) backOff() {
 	t.reaped = false
 }
 
-// start arms the timer if it is not armed.
-func (t *TxTimer) start() {
-	if t.delay == 0 {
+// arm takes a transition that may start the kernel's timer, and starts it. If the kernel
+// refuses, the frames wait for the next poll or the next transmit.
+func (t *TxTimer) arm(step func(txWord) (txWord, bool)) {
+	if t.delay == 0 || !t.move(step) {
 		return
 	}
-	for {
-		w := t.word.Load()
-		state := w & timerMask
-		if state == timerRunning || state == timerFiring {
-			return
-		}
-		if t.word.CompareAndSwap(w, w&^timerMask|timerRunning) {
-			if state == timerIdle {
-				t.startKernel()
-			}
-			return
-		}
-	}
-}
-
-// restart arms the timer anew whatever it does, one system call each.
-func (t *TxTimer) restart() {
-	if t.delay == 0 {
-		return
-	}
-	for {
-		w := t.word.Load()
-		next := w&^timerMask | timerRunning
-		switch w & timerMask {
-		case timerFiring:
-			return // the poll it is about to schedule sees the frames
-		case timerRunning:
-			next += timerCancel
-		}
-		if t.word.CompareAndSwap(w, next) {
-			t.startKernel()
-			return
-		}
-	}
-}
-
-// cancel disarms the timer if it is armed.
-func (t *TxTimer) cancel() {
-	for {
-		w := t.word.Load()
-		if w&timerMask != timerRunning {
-			return
-		}
-		if t.word.CompareAndSwap(w, (w&^timerMask|timerStale)+timerCancel) {
-			return
-		}
-	}
-}
-
-// startKernel makes the system call. If it is refused, the timer counts as cancelled
-// and the frames wait for the next poll or the next transmit.
-func (t *TxTimer) startKernel() {
 	t.syscalls.Add(1)
-	if t.timer.Start(time.Duration(t.wait.Load())) == nil {
-		return
+	if t.timer.Start(time.Duration(t.wait.Load())) != nil {
+		t.failed.Add(1)
+		t.move(onRefused)
 	}
-	t.failed.Add(1)
-	t.giveUp()
 }
 
-// giveUp makes idle a timer that the kernel did not start.
-func (t *TxTimer) giveUp() {
+// move applies one transition. One that changes nothing is only a look.
+func (t *TxTimer) move(step func(txWord) (txWord, bool)) bool {
 	for {
-		w := t.word.Load()
-		next := w &^ timerMask
-		switch w & timerMask {
-		case timerRunning:
-			next += timerCancel
-		case timerStale:
-		default:
-			return
-		}
-		if t.word.CompareAndSwap(w, next) {
-			return
+		old := t.load()
+		next, ok := step(old)
+		if next == old || t.word.CompareAndSwap(uint64(old), uint64(next)) {
+			return ok
 		}
 	}
 }
+
+func (t *TxTimer) load() txWord { return txWord(t.word.Load()) }
 
 // Stats returns the counters. Any goroutine; the invariant holds in every answer.
 func (t *TxTimer) Stats() TxTimerStats {
-	s := TxTimerStats{
-		Skipped:  t.skipped.Load(),
-		ByFrames: t.byFrames.Load(),
-		Late:     t.late.Load(),
-		Syscalls: t.syscalls.Load(),
-		Failed:   t.failed.Load(),
-		Unreaped: t.unreaped.Load(),
-	}
 	w, fired := t.snapshot()
-	s.Running = w&timerMask == timerRunning
-	s.Fired, s.Cancelled = fired, w/timerCancel
+	s := TxTimerStats{
+		Fired:     fired,
+		Cancelled: w.cancellations(),
+		Running:   w.state() == txRunning,
+		Skipped:   t.skipped.Load(),
+		ByFrames:  t.byFrames.Load(),
+		Late:      t.late.Load(),
+		Syscalls:  t.syscalls.Load(),
+		Failed:    t.failed.Load(),
+		Unreaped:  t.unreaped.Load(),
+	}
 	s.Armed = s.Fired + s.Cancelled
 	if s.Running {
 		s.Armed++
@@ -331,14 +257,14 @@ func (t *TxTimer) Stats() TxTimerStats {
 	return s
 }
 
-// snapshot returns a word and the expiries that belong to it: fired did not change
-// around the word, and the word is not in the middle of an expiry.
-func (t *TxTimer) snapshot() (word, fired uint64) {
+// snapshot returns a word and the expiries that belong to it: their count did not change
+// around the word, and the word is not in the middle of one.
+func (t *TxTimer) snapshot() (w txWord, fired uint64) {
 	for {
 		fired = t.fired.Load()
-		word = t.word.Load()
-		if word&timerMask != timerFiring && t.fired.Load() == fired {
-			return word, fired
+		w = t.load()
+		if w.state() != txFiring && t.fired.Load() == fired {
+			return w, fired
 		}
 		runtime.Gosched()
 	}
