@@ -22,10 +22,9 @@
 // an attached program has crashed kernels. To hand over queue by queue, call
 // [Port.Unregister] first.
 //
-// Both ports of a wire should end up in one mode: a native program cannot
-// redirect to a device without native XDP, and mode auto heeds that where the
-// kernel (6.3) tells. Detach both ports of a wire, or none: the kernel drops what is redirected to
-// a port on which no program runs, on most drivers.
+// Detach both ports of a wire, or none: most drivers drop what is redirected to
+// a port on which no program runs. A native program cannot redirect to a device
+// without native XDP at all; mode auto heeds that where the kernel tells (6.3).
 //
 // A Port acts in the network namespace of the calling thread, which must be the
 // one the interface is in. Its methods are for one goroutine, except Counters.

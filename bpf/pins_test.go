@@ -65,6 +65,15 @@ func TestIntegrationDetachTakesEffectWhileOthersHoldTheLink(t *testing.T) {
 		l.cleanup(func() { held.Close() })
 		l.must(p.Detach())
 		l.nothingLeft(r0)
+
+		p = l.attach(Options{Ifindex: r0, Ifname: "r0", Queues: 1, PinDir: l.pinDir("r0")})
+		again, err := link.LoadPinnedLink(filepath.Join(p.versionDir(), linkPin), nil)
+		l.must(err)
+		l.cleanup(func() { again.Close() })
+		l.must(p.Close())
+		_, err = DetachAll(l.root())
+		l.must(err)
+		l.nothingLeft(r0)
 	})
 }
 
@@ -253,70 +262,83 @@ func TestIntegrationDamagedPinsAreReplacedOrNamed(t *testing.T) {
 	rows := []struct {
 		name    string
 		damage  func(l *lab, port, version string)
+		adopted bool
 		refused string   // Load says
 		stays   []string // below the port directory
 	}{
-		{"nothing wrong", func(*lab, string, string) {}, "", nil},
-		{"crash before the link was pinned", remove(linkPin), "", nil},
-		{"crash after the first pin", remove(linkPin, redirectMapCountersMap, redirectMapPartnerMap, redirectMapQidconfMap, redirectMapXsksMap), "", nil},
-		{"crash before the first pin", remove(pinNames()...), "", nil},
-		{"program missing", remove(progPin), "", nil},
-		{"one map missing", remove(redirectMapPartnerMap), "", nil},
+		{"nothing wrong", func(*lab, string, string) {}, true, "", nil},
+		{"crash before the link was pinned", remove(linkPin), false, "", nil},
+		{"crash after the first pin", remove(linkPin, redirectMapCountersMap, redirectMapPartnerMap, redirectMapQidconfMap, redirectMapXsksMap), false, "", nil},
+		{"crash before the first pin", remove(pinNames()...), false, "", nil},
+		{"program missing", remove(progPin), false, "", nil},
+		{"one map missing", remove(redirectMapPartnerMap), false, "", nil},
 		{"another map in place of one", func(l *lab, _, version string) {
 			remove(redirectMapCountersMap)(l, "", version)
 			pinMap(l, filepath.Join(version, redirectMapCountersMap))
-		}, "", nil},
+		}, false, "", nil},
 		{"a map of the right shape that the program does not use", func(l *lab, _, version string) {
 			remove(redirectMapXsksMap)(l, "", version)
 			objects, err := loadObjects(1)
 			l.must(err)
 			l.must(objects.XsksMap.Pin(filepath.Join(version, redirectMapXsksMap)))
 			l.must(objects.Close())
-		}, "", nil},
+		}, false, "", nil},
+		{"a complete set that is not what runs", func(l *lab, _, version string) {
+			objects, err := loadObjects(1)
+			l.must(err)
+			l.must(pinOver(objects.XskfwdRedirect, filepath.Join(version, progPin)))
+			for name, slot := range objects.slots() {
+				l.must(pinOver(*slot, filepath.Join(version, name)))
+			}
+			l.must(objects.Close())
+		}, false, "", nil},
+		{"pins of another object", func(l *lab, port, version string) {
+			l.must(os.Rename(version, filepath.Join(port, "fedcba9876543210-q1")))
+		}, false, "", nil},
 		{"another program in place of ours", func(l *lab, _, version string) {
 			remove(progPin)(l, "", version)
 			l.must(l.foreign("somebody", ebpf.AttachXDP).Pin(filepath.Join(version, progPin)))
-		}, "", nil},
+		}, false, "", nil},
 		{"a map in place of the link", func(l *lab, _, version string) {
 			remove(linkPin)(l, "", version)
 			pinMap(l, filepath.Join(version, linkPin))
-		}, "", nil},
+		}, false, "", nil},
 		{"crash in the middle of a replacement", func(l *lab, port, version string) {
 			l.must(os.Mkdir(filepath.Join(port, old), 0o700))
 			pinMap(l, filepath.Join(port, old, redirectMapXsksMap))
-		}, "", nil},
+		}, true, "", nil},
 		{"link still with the former version", func(l *lab, port, version string) {
 			l.must(os.Mkdir(filepath.Join(port, old), 0o700))
 			l.must(os.Rename(filepath.Join(version, linkPin), filepath.Join(port, old, linkPin)))
-		}, "", nil},
+		}, false, "", nil},
 		{"a file of somebody else's", func(l *lab, _, version string) {
 			pinMap(l, filepath.Join(version, "theirs"))
-		}, "", []string{version(1) + "/theirs"}},
+		}, true, "", []string{version(1) + "/theirs"}},
 		{"a directory of somebody else's", func(l *lab, port, _ string) {
 			l.must(os.Mkdir(filepath.Join(port, "theirs"), 0o700))
 			pinMap(l, filepath.Join(port, "theirs", linkPin))
-		}, "", []string{"theirs", "theirs/" + linkPin}},
+		}, true, "", []string{"theirs", "theirs/" + linkPin}},
 		{"a version that is a symbolic link", func(l *lab, port, version string) {
 			l.must(os.Symlink(version, filepath.Join(port, old)))
-		}, "", []string{old}},
+		}, true, "", []string{old}},
 		{"a link that is a symbolic link", func(l *lab, _, version string) {
 			l.must(os.Rename(filepath.Join(version, linkPin), filepath.Join(version, "theirs")))
 			l.must(os.Symlink("theirs", filepath.Join(version, linkPin)))
-		}, "is not a pin", []string{version(1) + "/" + linkPin, version(1) + "/theirs"}},
+		}, false, "is not a pin", []string{version(1) + "/" + linkPin, version(1) + "/theirs"}},
 		{"a link that is a directory", func(l *lab, _, version string) {
 			remove(linkPin)(l, "", version)
 			l.must(os.Mkdir(filepath.Join(version, linkPin), 0o700))
-		}, "is not a pin", nil},
+		}, false, "is not a pin", nil},
 		{"somebody else's XDP link", func(l *lab, _, version string) {
 			remove(linkPin)(l, "", version)
 			dummy, _ := l.veth("x0", "x1", 1)
 			theirs := l.attachLink(l.foreign("somebody", ebpf.AttachXDP), dummy, Native)
 			l.must(theirs.Pin(filepath.Join(version, linkPin)))
-		}, "somebody", nil},
+		}, false, "somebody", nil},
 		{"a link of another type", func(l *lab, _, version string) {
 			remove(linkPin)(l, "", version)
 			l.must(l.namespaceLink().Pin(filepath.Join(version, linkPin)))
-		}, "no XDP link", nil},
+		}, false, "no XDP link", nil},
 	}
 	for _, row := range rows {
 		t.Run(strings.ReplaceAll(row.name, " ", "-"), func(t *testing.T) {
@@ -343,7 +365,15 @@ func TestIntegrationDamagedPinsAreReplacedOrNamed(t *testing.T) {
 					return
 				}
 				l.must(err)
+				if p.Adopted() != row.adopted {
+					t.Errorf("adopted %v, want %v", p.Adopted(), row.adopted)
+				}
 				l.must(p.Attach())
+				for _, name := range pinNames() {
+					if _, err := os.Lstat(filepath.Join(p.versionDir(), name)); err != nil {
+						t.Errorf("not pinned: %v", err)
+					}
+				}
 				if l.verdict(p, 0, 60) != xdpPass || l.counters(p).Passed != 1 {
 					t.Error("the program does not run, or counts elsewhere")
 				}
