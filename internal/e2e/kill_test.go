@@ -109,7 +109,7 @@ func (r *rig) nothingAttached() {
 // command runs a subcommand of the daemon's binary in the router.
 func (r *rig) command(args ...string) string {
 	r.t.Helper()
-	path, err := binary()
+	path, err := daemonBinary()
 	if err != nil {
 		r.t.Fatal(err)
 	}

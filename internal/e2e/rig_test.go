@@ -27,8 +27,8 @@ import (
 
 func TestMain(m *testing.M) { labtest.Main(m) }
 
-// binary is the daemon, built once for all scenarios.
-var binary = sync.OnceValues(func() (string, error) {
+// daemonBinary is the daemon, built once for all scenarios.
+var daemonBinary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "xskfwd-e2e")
 	if err != nil {
 		return "", err
@@ -85,7 +85,7 @@ func (r *rig) start(args ...string) {
 // launch runs the daemon with these arguments and does not wait.
 func (r *rig) launch(args ...string) {
 	r.t.Helper()
-	path, err := binary()
+	path, err := daemonBinary()
 	if err != nil {
 		r.t.Fatal(err)
 	}
