@@ -32,7 +32,7 @@ REQUIRE_PRIVILEGED := $(if $(ROOT),XSKFWD_REQUIRE_PRIVILEGED=1)
 GOTEST := $(REQUIRE_PRIVILEGED) .ci/gotest -count=1
 
 # What "generate" writes, all of it committed.
-GENERATED := $(wildcard bpf/*_bpfel.* internal/bench/*_bpfel.* configs/xskfwd.toml)
+GENERATED := $(wildcard bpf/*_bpfel.go bpf/*_bpfel.o internal/bench/*_bpfel.go internal/bench/*_bpfel.o configs/xskfwd.toml)
 
 BENCH ?= .
 BENCHCOUNT ?= 10
