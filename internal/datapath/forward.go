@@ -36,7 +36,7 @@ func (q *Queue) forward(frames []xdp.Desc, done *bulk.FrameBulk) []xdp.Desc {
 
 // forwardSome goes on from the first frame that may not leave.
 func (q *Queue) forwardSome(frames []xdp.Desc, first int, limit uint32, done *bulk.FrameBulk) []xdp.Desc {
-	kept := frames[:first]
+	kept := first
 	for _, f := range frames[first:] {
 		switch {
 		case f.Len < etherHeaderBytes:
@@ -44,10 +44,11 @@ func (q *Queue) forwardSome(frames []xdp.Desc, first int, limit uint32, done *bu
 		case f.Len-etherHeaderBytes > limit:
 			q.drop(f, DropTooLong, done)
 		default:
-			kept = append(kept, f)
+			frames[kept] = f
+			kept++
 		}
 	}
-	return kept
+	return frames[:kept]
 }
 
 // drop counts a frame received on this queue and sends its page home.

@@ -59,7 +59,7 @@ type Queue struct {
 
 	again   again
 	untimed bool // the TX coalesce timer is off
-	// starved says that nothing is posted, for want of pages.
+	// starved says that little is posted, for want of pages.
 	starved bool
 
 	frames [Weight]xdp.Desc      // scratch of one poll

@@ -105,7 +105,7 @@ func (w *Worker) Add(q *Queue, tc TimerConfig) error {
 
 func (w *Worker) add(q *Queue, tc TimerConfig) error {
 	q.stats = &bulk.Stats{ByMem: make([]bulk.Returned, w.cfg.Mems)}
-	q.napi = napi.New(fmt.Sprintf("%s-%d", q.port, q.number), q, Weight)
+	q.napi = napi.New(fmt.Sprintf("%s-%d", q.port, q.number), polled{q, w}, Weight)
 	q.tx.napi = q.napi
 	timer, err := w.newTimer()
 	if err != nil {
@@ -131,6 +131,21 @@ func (w *Worker) add(q *Queue, tc TimerConfig) error {
 		return w.waiter.Add(fd, napi.Event{Napi: index, Source: napi.SourceIRQ})
 	}
 	return nil
+}
+
+// polled is a queue as its worker's loop polls it.
+type polled struct {
+	*Queue
+	w *Worker
+}
+
+// Poll is Queue.Poll. If the worker was about to sleep it is not any more, and
+// a poll that hangs has to show.
+func (p polled) Poll(budget int) int {
+	if p.w.beat.Load() == 0 {
+		p.w.clock()
+	}
+	return p.Queue.Poll(budget)
 }
 
 // newTimer makes a timer that Close closes.
