@@ -91,3 +91,22 @@ func (r *rig) idle(total float64) bool {
 	}
 	return waiting == total
 }
+
+// A port that is deleted under load takes nothing with it but the frames that
+// were on its ring: the daemon lives, accounts for all, and stops cleanly.
+func TestIntegrationCensusSurvivesADeletedPort(t *testing.T) {
+	r := newRig(t, netlab.VethOptions{})
+	r.start()
+	total := r.scrape().sum("umem_frames")
+	stop := r.load()
+	labtest.WaitFor(t, "traffic", func() bool { return r.scrape().sum("port_transmit_packets_total", "port", "r1") > 0 })
+	if err := r.router.Delete("r1"); err != nil {
+		t.Fatal(err)
+	}
+	labtest.WaitFor(t, "drops for want of a link", func() bool {
+		return r.scrape().sum("port_transmit_drops_total", "reason", "link_down") > 0
+	})
+	r.checkCensus(total)
+	stop()
+	r.stop()
+}
