@@ -22,6 +22,9 @@ func (p *Port) Attach() error {
 }
 
 func (p *Port) attach() error {
+	if p.objects == nil {
+		return os.ErrClosed
+	}
 	if p.current {
 		return p.tidy()
 	}

@@ -5,6 +5,7 @@ package bpf
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -61,6 +62,25 @@ func TestIntegrationUnpinnedProgramLeavesWithItsPort(t *testing.T) {
 		runtime.KeepAlive(p)
 		l.must(p.Close())
 		l.nothingLeft(r0)
+	})
+}
+
+func TestIntegrationClosedPortAnswersWithAnError(t *testing.T) {
+	inLab(t, func(l *lab) {
+		r0, _ := l.veth("r0", "a0", 1)
+		p := l.attach(Options{Ifindex: r0, Ifname: "r0", Queues: 1})
+		l.must(p.Detach())
+		_, err := p.Counters()
+		for what, err := range map[string]error{
+			"Counters": err, "Register": p.Register(0, 0), "Unregister": p.Unregister(0),
+			"SetPartner": p.SetPartner(0), "Attach": p.Attach(),
+		} {
+			if !errors.Is(err, os.ErrClosed) {
+				t.Errorf("%s of a detached port: %v, want os.ErrClosed", what, err)
+			}
+		}
+		l.must(p.Detach())
+		l.must(p.Close())
 	})
 }
 

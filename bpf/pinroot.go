@@ -43,28 +43,30 @@ type mount struct {
 }
 
 func (m mounts) pinRoot(mayMount bool) (dir string, survives bool, reason string, err error) {
-	own, err := readMounts(m.own)
-	if err != nil {
-		return "", false, "", err
+	b, found, err := m.find()
+	if err == nil && !found {
+		reason, err = m.mount(mayMount)
+		if err != nil || reason != "" {
+			return "", false, reason, err
+		}
+		b, found, err = m.find()
 	}
-	if b, found := m.choose(own); found {
-		survives, reason = m.outlives(b)
-		return filepath.Join(b.dir, rootName), survives, reason, nil
+	if err != nil || !found {
+		return "", false, "the bpffs on " + m.target + " was unmounted again", err
 	}
-	if reason := m.mount(mayMount, own); reason != "" {
-		return "", false, reason, nil
-	}
-	return filepath.Join(m.target, rootName), true, "bpffs was mounted on " + m.target + " for the whole host", nil
+	survives, reason = m.outlives(b)
+	return filepath.Join(b.dir, rootName), survives, reason, nil
 }
 
-// choose prefers the usual place, and there the mount on top.
-func (m mounts) choose(own []mount) (best mount, found bool) {
+// find prefers the usual place, and there the mount on top.
+func (m mounts) find() (best mount, found bool, err error) {
+	own, err := readMounts(m.own)
 	for _, b := range own {
 		if b.bpffs && (!found || b.dir == m.target) {
 			best, found = b, true
 		}
 	}
-	return best, found
+	return best, found, err
 }
 
 // outlives: pins live as long as their bpffs instance is mounted anywhere, so
@@ -82,22 +84,43 @@ func (m mounts) outlives(b mount) (survives bool, reason string) {
 
 // mount mounts bpffs where it belongs, or says why not. In a private namespace
 // it does not: the mount, and all pins, would go when the process goes.
-func (m mounts) mount(may bool, own []mount) (reason string) {
+func (m mounts) mount(may bool) (reason string, err error) {
 	if !may {
-		return "no bpffs is mounted"
+		return "no bpffs is mounted", nil
+	}
+	own, err := readMounts(m.own)
+	if err != nil {
+		return "", err
 	}
 	initial, err := readMounts(m.initial)
 	if err != nil {
-		return fmt.Sprintf("no bpffs is mounted, and no telling whether one would outlive this process: %v", err)
+		return fmt.Sprintf("no bpffs is mounted, and no telling whether one would outlive this process: %v", err), nil
 	}
 	if !sameNamespace(own, initial) {
-		return "no bpffs is mounted, and this process is in a private mount namespace (ip netns exec makes one, nsenter --net does not): what it mounts ends with it"
+		return "no bpffs is mounted, and this process is in a private mount namespace (ip netns exec makes one, nsenter --net does not): what it mounts ends with it", nil
 	}
-	err = unix.Mount("bpf", m.target, "bpf", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=0700")
+	if err := m.mountOnce(); err != nil {
+		return fmt.Sprintf("no bpffs is mounted, and it cannot be mounted on %s: %v", m.target, err), nil
+	}
+	return "", nil
+}
+
+// mountOnce keeps processes that start at the same time from mounting one
+// bpffs over the other, which would hide the pins in the lower one. They meet
+// at a lock on the bare directory.
+func (m mounts) mountOnce() error {
+	bare, err := os.Open(m.target)
 	if err != nil {
-		return fmt.Sprintf("no bpffs is mounted, and it cannot be mounted on %s: %v", m.target, err)
+		return err
 	}
-	return ""
+	defer bare.Close()
+	if err := unix.Flock(int(bare.Fd()), unix.LOCK_EX); err != nil {
+		return err
+	}
+	if _, found, err := m.find(); found || err != nil {
+		return err
+	}
+	return unix.Mount("bpf", m.target, "bpf", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=0700")
 }
 
 // sameNamespace compares by mount ids, since pid 1's namespace link is not

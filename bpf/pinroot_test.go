@@ -3,12 +3,16 @@
 package bpf
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/xskfwd/xskfwd/internal/netlab"
 )
 
 // hostMounts is mountinfo of a host with bpffs in the usual place, and of a
@@ -102,7 +106,7 @@ func TestIntegrationPinRootMountsWhereItMay(t *testing.T) {
 		l.must(unix.Unmount(l.bpffs, unix.MNT_DETACH))
 		m := mounts{own: thisMountinfo, initial: thisMountinfo, target: l.bpffs} // the lab is the whole host
 		dir, survives, reason, err := m.pinRoot(true)
-		if err != nil || dir != l.root() || !survives || !strings.Contains(reason, "was mounted") {
+		if err != nil || dir != l.root() || !survives {
 			l.fatal("got %q, %v, %q, %v, want %q mounted", dir, survives, reason, err, l.root())
 		}
 		dir, survives, reason, err = m.pinRoot(false)
@@ -112,6 +116,63 @@ func TestIntegrationPinRootMountsWhereItMay(t *testing.T) {
 		r0, _ := l.veth("r0", "a0", 1)
 		l.must(l.attach(Options{Ifindex: r0, Ifname: "r0", Queues: 1, PinDir: l.pinDir("r0")}).Detach())
 	})
+}
+
+// Two daemons that start together must not mount one bpffs over the other's.
+func TestIntegrationPinRootWaitsForAnotherThatIsMounting(t *testing.T) {
+	inLab(t, func(l *lab) {
+		l.must(unix.Unmount(l.bpffs, unix.MNT_DETACH))
+		bare, err := os.Open(l.bpffs)
+		l.must(err)
+		l.cleanup(func() { bare.Close() })
+		l.must(unix.Flock(int(bare.Fd()), unix.LOCK_EX))
+
+		done := l.pinRootOnAnotherThread()
+		l.wait("it to stand at the lock", func() bool {
+			select {
+			case err := <-done:
+				l.fatal("it did not wait (%v)", err)
+			default:
+			}
+			locks, err := os.ReadFile("/proc/locks")
+			l.must(err)
+			return strings.Contains(string(locks), fmt.Sprintf("-> FLOCK  ADVISORY  WRITE %d ", os.Getpid()))
+		})
+		l.must(unix.Mount("bpf", l.bpffs, "bpf", 0, ""))
+		l.must(unix.Flock(int(bare.Fd()), unix.LOCK_UN))
+		l.must(<-done)
+		own, err := readMounts(thisMountinfo)
+		l.must(err)
+		if n := len(slices.DeleteFunc(own, func(m mount) bool { return !m.bpffs })); n != 1 {
+			t.Errorf("%d bpffs are mounted, want one", n)
+		}
+	})
+}
+
+func (l *lab) pinRootOnAnotherThread() <-chan error {
+	mine := fmt.Sprintf("/proc/self/task/%d", unix.Gettid())
+	m := mounts{own: mine + "/mountinfo", initial: mine + "/mountinfo", target: l.bpffs}
+	done := make(chan error, 1)
+	netlab.OnOwnThread(func() {
+		err := joinMounts(mine + "/ns/mnt")
+		if err == nil {
+			_, _, _, err = m.pinRoot(true)
+		}
+		done <- err
+	})
+	return done
+}
+
+func joinMounts(path string) error {
+	ns, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer ns.Close()
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return err
+	}
+	return unix.Setns(int(ns.Fd()), unix.CLONE_NEWNS)
 }
 
 func TestPortDirIsAnswerableToBpffsAndUnique(t *testing.T) {

@@ -136,6 +136,9 @@ func (p *Port) takeLink(found *pinnedLink) error {
 	if found.ifindex != p.opts.Ifindex || found.program != on.program {
 		return p.passOver(found)
 	}
+	if p.link != nil { // pinned twice: one name is enough, tidy removes the other
+		return found.Close()
+	}
 	p.link, p.linkDir, p.mode = found.Link, found.dir, on.mode
 	if filepath.Base(found.dir) != version(p.opts.Queues) || !p.modeFits() {
 		return nil

@@ -245,7 +245,7 @@ func TestIntegrationPortIsHeldByOneProcessAtATime(t *testing.T) {
 // a port that was attached and closed. Load and Attach must cope, and Detach
 // must leave nothing but what is not ours.
 func TestIntegrationDamagedPinsAreReplacedOrNamed(t *testing.T) {
-	const old = "fedcba9876543210-q4"
+	const old = "ffffffffffffffff-q4" // sorts after every other
 	pinMap := func(l *lab, path string) {
 		m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1})
 		l.must(err)
@@ -311,6 +311,17 @@ func TestIntegrationDamagedPinsAreReplacedOrNamed(t *testing.T) {
 			l.must(os.Mkdir(filepath.Join(port, old), 0o700))
 			l.must(os.Rename(filepath.Join(version, linkPin), filepath.Join(port, old, linkPin)))
 		}, false, "", nil},
+		{"the link pinned twice", func(l *lab, port, version string) {
+			l.must(os.Mkdir(filepath.Join(port, old), 0o700))
+			found, err := openLink(version)
+			l.must(err)
+			info, err := found.Info()
+			l.must(err)
+			same, err := link.NewFromID(info.ID)
+			l.must(err)
+			l.must(same.Pin(filepath.Join(port, old, linkPin)))
+			l.must(errors.Join(same.Close(), found.Close()))
+		}, true, "", nil},
 		{"a file of somebody else's", func(l *lab, _, version string) {
 			pinMap(l, filepath.Join(version, "theirs"))
 		}, true, "", []string{version(1) + "/theirs"}},

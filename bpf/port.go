@@ -5,6 +5,7 @@ package bpf
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/asavie/xdp"
@@ -188,16 +189,24 @@ func (p *Port) Unregister(queue int) error {
 }
 
 func (p *Port) checkQueue(queue int) error {
+	if p.objects == nil {
+		return p.closed()
+	}
 	if queue < 0 || queue >= p.opts.Queues {
 		return fmt.Errorf("port %s: no queue %d, the device has %d (0-%d)", p.opts.Ifname, queue, p.opts.Queues, p.opts.Queues-1)
 	}
 	return nil
 }
 
+func (p *Port) closed() error { return fmt.Errorf("port %s: %w", p.opts.Ifname, os.ErrClosed) }
+
 // SetPartner changes where frames without a socket go, also while attached:
 // the port with that ifindex, or the kernel when it is 0. When the partner
 // device disappears the kernel sets it to 0 by itself.
 func (p *Port) SetPartner(ifindex int) error {
+	if p.objects == nil {
+		return p.closed()
+	}
 	slot := uint32(0)
 	var err error
 	if ifindex == 0 {
@@ -213,6 +222,9 @@ func (p *Port) SetPartner(ifindex int) error {
 
 // Counters may be called from any goroutine until Detach or Close.
 func (p *Port) Counters() (Counters, error) {
+	if p.objects == nil {
+		return Counters{}, p.closed()
+	}
 	var cpus []redirectCounters
 	if err := p.objects.CountersMap.Lookup(uint32(0), &cpus); err != nil {
 		return Counters{}, fmt.Errorf("port %s: read counters: %w", p.opts.Ifname, err)
