@@ -60,6 +60,13 @@ func (p *published) publish(fill func(*WorkerCut)) bool {
 	return true
 }
 
+// publishLast is publish for when there is no next time: it waits for a reader.
+func (p *published) publishLast(fill func(*WorkerCut)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fill(&p.cut)
+}
+
 // read copies the published cut into dst, reusing its slices.
 func (p *published) read(dst *WorkerCut) {
 	p.mu.Lock()

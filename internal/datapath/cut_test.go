@@ -6,6 +6,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/xskfwd/xskfwd/internal/netlab/labtest"
+	"github.com/xskfwd/xskfwd/napi"
 )
 
 // readCuts reads cuts of all workers until end is called, and checks each: in
@@ -86,4 +91,35 @@ func TestCutSharesNoMemoryWithTheNextOne(t *testing.T) {
 	expect(t, "an old cut after a publish", a.Queues[1].Bulk.ByMem[1], before)
 	w.Cut(&a)
 	expect(t, "a cut read into old memory", a.Queues[1].Bulk.ByMem[1].Cached, 2*before.Cached)
+}
+
+func TestWorkerSleepsOnlyWithACurrentCut(t *testing.T) {
+	r := newRig(t, rigConfig{mode: napi.Interrupt, timer: defaultTimer()})
+	w, in := r.workers[0], r.all[0]
+	w.out.mu.Lock() // somebody reads and takes his time
+	r.run()
+	deliver(t, in.k, frames(3)...)
+	r.mustSend(r.all[1].k, 3)
+	labtest.WaitFor(t, "the worker to want to sleep", func() bool { return in.q.Napi().IsScheduled() })
+	w.out.mu.Unlock()
+	labtest.WaitFor(t, "its cut", func() bool { return r.published()[0].Counters.RxPackets == 3 })
+	r.settle()
+}
+
+func TestWorkerPublishesItsLastCutWhoeverReads(t *testing.T) {
+	r := newRig(t, rigConfig{mode: napi.Busy, timer: defaultTimer()})
+	w, in := r.workers[0], r.all[0]
+	r.run()
+	labtest.WaitFor(t, "a first cut", func() bool { return r.published()[0].Pool != nil })
+	w.out.mu.Lock()
+	deliver(t, in.k, frames(3)...)
+	r.mustSend(r.all[1].k, 3)
+	w.Stop()
+	for range 500 { // for long enough to end, if it did not wait
+		unix.SyscallNoError(unix.SYS_SCHED_YIELD, 0, 0, 0)
+	}
+	w.out.mu.Unlock()
+	r.stop()
+	expect(t, "received, by the last cut", r.published()[0].Counters.RxPackets, 3)
+	r.mustBeConsistent("after stop")
 }

@@ -165,7 +165,7 @@ func (w *Worker) Run() error {
 		return err
 	}
 	err := w.loop.Run()
-	w.publish()
+	w.out.publishLast(w.cut)
 	w.beat.Store(0)
 	if err != nil {
 		return fmt.Errorf("worker %d: %w", w.cfg.ID, err)
@@ -221,21 +221,26 @@ func (w *Worker) endOfRound() {
 	}
 }
 
-// beforeSleep publishes, so that what a sleeping worker shows is current.
+// beforeSleep publishes, so that what a sleeping worker shows is current. If a
+// reader is in the way, the worker polls once more instead of sleeping.
 func (w *Worker) beforeSleep() {
-	w.publish()
+	if !w.publish() && len(w.queues) > 0 {
+		w.queues[0].napi.Schedule(napi.SourceKick)
+		return
+	}
 	w.beat.Store(0)
 }
 
 // publish makes a cut of all queues. Owner: the worker, between two polls.
-func (w *Worker) publish() bool {
-	return w.out.publish(func(c *WorkerCut) {
-		c.Loop = w.loop.Stats()
-		if c.Queues == nil {
-			c.Queues = make([]QueueCut, len(w.queues))
-		}
-		for i, q := range w.queues {
-			q.cut(&c.Queues[i])
-		}
-	})
+func (w *Worker) publish() bool { return w.out.publish(w.cut) }
+
+// cut makes the cut.
+func (w *Worker) cut(c *WorkerCut) {
+	c.Loop = w.loop.Stats()
+	if c.Queues == nil {
+		c.Queues = make([]QueueCut, len(w.queues))
+	}
+	for i, q := range w.queues {
+		q.cut(&c.Queues[i])
+	}
 }
