@@ -15,11 +15,20 @@ import (
 // in the network namespace of the calling thread: equal names in two
 // namespaces get two places.
 func PortDir(root, ifname string) (string, error) {
+	prefix, err := netnsPrefix()
+	if err != nil {
+		return "", fmt.Errorf("port %s: %w", ifname, err)
+	}
+	return filepath.Join(root, prefix+escapeName(ifname)), nil
+}
+
+// netnsPrefix begins the name of each place of the calling thread's namespace.
+func netnsPrefix() (string, error) {
 	var ns unix.Stat_t
 	if err := unix.Stat("/proc/thread-self/ns/net", &ns); err != nil {
-		return "", fmt.Errorf("network namespace of %s: %w", ifname, err)
+		return "", fmt.Errorf("identify the network namespace: %w", err)
 	}
-	return filepath.Join(root, fmt.Sprintf("%d-%s", ns.Ino, escapeName(ifname))), nil
+	return fmt.Sprintf("%d-", ns.Ino), nil
 }
 
 // escapeName writes what is neither letter, digit, - nor _ as %XX: bpffs takes

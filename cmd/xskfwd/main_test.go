@@ -115,7 +115,7 @@ func TestMistakesAreOneLineEach(t *testing.T) {
 			"--poll spin: unknown; allowed: interrupt, adaptive, busy\n" +
 				"--rx-ring 100: not a power of two; allowed: a power of two from 64 to 32768"},
 		{"run -p a -p b --wire a=b", exitFailure, "port a: bind AF_XDP: device or resource busy\nport b: no such device"},
-		{"detach a", exitUsage, `unexpected argument "a"; detach works on all ports`},
+		{"detach a", exitUsage, `unexpected argument "a"; detach works on all ports of the network namespace`},
 		{"detach", exitFailure, `detach: operation not permitted`},
 		{"version 1", exitUsage, `unexpected argument "1"`},
 		{"completion tcsh", exitUsage, `completion tcsh: name one shell; allowed: bash, zsh, fish`},
