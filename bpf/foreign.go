@@ -72,7 +72,7 @@ func (p *Port) makeRoom() error {
 		return err
 	}
 	if !p.opts.Replace {
-		return fmt.Errorf("%w: %s: remove it, or allow xskfwd to replace it", ErrOccupied, on)
+		return fmt.Errorf("%w: %s: remove it, or use --replace", ErrOccupied, on)
 	}
 	if err := evict(p.opts.Ifindex, on); err != nil {
 		return fmt.Errorf("replace %s: %w", on, err)
