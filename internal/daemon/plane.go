@@ -79,7 +79,10 @@ func openPlane(cfg *config.Config, log *slog.Logger, ports []*port, wires [][2]i
 	if err := p.makeQueues(); err != nil {
 		return nil, err
 	}
-	return p, p.makeWorkers()
+	if err := p.makeWorkers(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // makePlan decides which worker serves what.
@@ -174,7 +177,7 @@ func (p *plane) openUnit(u *unit, policy xsk.Policy) error {
 	})
 	if err != nil {
 		u.pool.PutBulk(post, true)
-		return err
+		return withCure(err, policy)
 	}
 	u.life = u.xsk.Begin()
 	u.queue = datapath.NewQueue(datapath.QueueConfig{
@@ -184,6 +187,15 @@ func (p *plane) openUnit(u *unit, policy xsk.Policy) error {
 	})
 	p.logMode(u)
 	return nil
+}
+
+// withCure adds to a refused bind what the user can do about it, where that is
+// a setting.
+func withCure(err error, policy xsk.Policy) error {
+	if policy == xsk.Require && errors.Is(err, xsk.ErrNoZerocopy) {
+		return fmt.Errorf("%w: --zerocopy prefer copies where it must", err)
+	}
+	return err
 }
 
 // fillTarget is how many pages a queue keeps posted: its fill ring full, unless
