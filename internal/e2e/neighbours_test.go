@@ -70,13 +70,11 @@ func (r *rig) knows(ns *netlab.NS, ifname, host string, mac net.HardwareAddr) {
 		r.t.Fatal(err)
 	}
 	var neighbours []netlink.Neigh
-	if err := ns.Do(func() (err error) { neighbours, err = netlink.NeighList(link.Index, 0); return err }); err != nil {
-		r.t.Fatal(err)
-	}
+	err = ns.Do(func() (err error) { neighbours, err = netlink.NeighList(link.Index, 0); return err })
 	for _, n := range neighbours {
 		if a, _ := netip.AddrFromSlice(n.IP); a.Unmap().String() == host && n.HardwareAddr.String() == mac.String() {
 			return
 		}
 	}
-	r.t.Errorf("%s has no neighbour %s at %s: %v", ifname, host, mac, neighbours)
+	r.t.Errorf("%s has no neighbour %s at %s: %v, %v", ifname, host, mac, neighbours, err)
 }
