@@ -37,6 +37,8 @@ GENERATED := $(wildcard bpf/*_bpfel.go bpf/*_bpfel.o internal/bench/*_bpfel.go i
 BENCH ?= .
 BENCHCOUNT ?= 10
 FUZZTIME ?= 30s
+ROUNDS ?= 7
+SIZE ?= 64
 PKGS ?= ./...
 
 PREFIX ?= /usr/local
@@ -81,6 +83,13 @@ bench: ## run benchmarks BENCH (.) BENCHCOUNT (10) times and summarise them
 	@mkdir -p bin
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) $(PKGS) | tee bin/bench.txt
 	$(GO) tool benchstat bin/bench.txt
+
+.PHONY: compare
+compare: build ## measure xskfwd against asavie/xdp's l2fwd, as root: ROUNDS (7), SIZE (64, 1514, imix), XSKFWD_ARGS
+	$(GO) build -o bin/l2fwd github.com/asavie/xdp/examples/l2fwd
+	$(GO) run ./internal/bench/compare -rounds $(ROUNDS) -size $(SIZE) \
+		'l2fwd=bin/l2fwd -inlink dut0 -outlink dut1' \
+		'xskfwd=bin/xskfwd run --metrics= -p dut0 -p dut1 --wire dut0=dut1 $(XSKFWD_ARGS)' $(CONTESTANTS)
 
 .PHONY: cover
 cover: ## measure test coverage into coverage.out and print the total
