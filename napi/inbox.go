@@ -19,7 +19,7 @@ func (b *inbox) push(n *Napi) {
 	for {
 		head := b.head.Load()
 		n.next = head
-		// Ordering: publishes next and source of n; pairs with the swap in takeInto.
+		// Ordering: publishes next and source of n; pairs with the swap in takeAll.
 		// It also comes before the look at Loop.sleeping (see Loop.enqueue).
 		if b.head.CompareAndSwap(head, n) {
 			return
@@ -29,22 +29,16 @@ func (b *inbox) push(n *Napi) {
 
 func (b *inbox) empty() bool { return b.head.Load() == nil }
 
-// takeInto moves everything to the tail of a list, oldest first.
-func (b *inbox) takeInto(l *list) {
+// takeAll empties the inbox and returns its instances linked by next, oldest first.
+func (b *inbox) takeAll() (oldest *Napi) {
 	if b.empty() {
-		return
+		return nil // without a swap, since the loop asks far more often than anyone pushes
 	}
 	// Ordering: pairs with push.
-	newest := b.head.Swap(nil)
-	var oldest *Napi
-	for n := newest; n != nil; {
+	for n := b.head.Swap(nil); n != nil; {
 		next := n.next
 		n.next = oldest
 		oldest, n = n, next
 	}
-	for n := oldest; n != nil; {
-		next := n.next
-		l.push(n)
-		n = next
-	}
+	return oldest
 }

@@ -171,6 +171,8 @@ type Loop struct {
 	stats   LoopStats
 	now     int64 // the clock as last read
 	worked  int64 // when a poll last found a packet
+	alone   int64 // until when an adaptive loop does not look on
+	lostCPU bool  // whether another thread ran during the last spin
 	looked  int64 // when the Waiter was last asked
 	gaveWay int64 // when the runtime could last run others in our place
 	events  [waitEvents]Event
@@ -203,6 +205,7 @@ func NewLoop(cfg LoopConfig) (*Loop, error) {
 // Add gives the loop an instance, enables and schedules it, and returns its index
 // for events. Any goroutine, also while the loop runs. An instance is added once.
 func (l *Loop) Add(n *Napi) int {
+	n.loop = l // nobody schedules it before it is enabled
 	l.mu.Lock()
 	napis := append([]*Napi(nil), *l.napis.Load()...)
 	index := 0
@@ -215,8 +218,6 @@ func (l *Loop) Add(n *Napi) int {
 	napis[index] = n
 	l.napis.Store(&napis)
 	l.mu.Unlock()
-
-	n.loop = l
 	n.Enable()
 	return index
 }
@@ -268,6 +269,7 @@ func (l *Loop) Run() error {
 // readyClock starts all that is measured from now, with no packet just seen.
 func (l *Loop) readyClock() {
 	l.now = l.cfg.Clock()
+	l.alone = l.now
 	l.worked = l.now - int64(l.cfg.AdaptiveWindow)
 	l.looked, l.gaveWay = l.now, l.now
 }
@@ -291,7 +293,11 @@ func (l *Loop) takeTurn() error {
 
 // gather puts on the list what was scheduled, and idle instances with packets.
 func (l *Loop) gather() {
-	l.takeInbox()
+	for n := l.inbox.takeAll(); n != nil; {
+		next := n.next
+		l.accept(n)
+		n = next
+	}
 	for _, n := range *l.napis.Load() {
 		if n.hasWork() && n.ScheduleCheck() {
 			n.source = SourceIRQ
@@ -306,15 +312,7 @@ func (n *Napi) hasWork() bool {
 	return n != nil && n.load()&(stateSched|stateDisable) == 0 && n.poller.Pending()
 }
 
-// takeInbox moves to the list what any goroutine has scheduled.
-func (l *Loop) takeInbox() {
-	var fresh list
-	l.inbox.takeInto(&fresh)
-	for n := fresh.pop(); n != nil; n = fresh.pop() {
-		l.accept(n)
-	}
-}
-
+// accept puts a scheduled instance on the list, which reuses its link.
 func (l *Loop) accept(n *Napi) {
 	l.countSchedule(n, n.source)
 	l.list.push(n)
@@ -328,6 +326,7 @@ func (l *Loop) countSchedule(n *Napi, src Source) {
 // round polls from the list until it is empty or one of the limits is reached.
 func (l *Loop) round() {
 	l.stats.Rounds++
+	l.lostCPU = false
 	start, left := l.now, l.cfg.Budget
 	for n := l.list.pop(); n != nil; n = l.list.pop() {
 		left -= l.poll(n)

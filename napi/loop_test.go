@@ -219,17 +219,53 @@ func TestLoopAdaptiveModeDoesNotLookOnAfterAnEmptyPoll(t *testing.T) {
 	}
 }
 
-func TestLoopAdaptiveModeSleepsIfAnotherThreadHadTheCPU(t *testing.T) {
+func TestLoopAdaptiveModeSleepsWhileAnotherThreadNeedsTheCPU(t *testing.T) {
 	clock := &manualClock{}
-	l, w := newTestLoop(t, LoopConfig{Clock: clock.read, Yield: func() { clock.now += contendedNanos }})
+	l, w := newTestLoop(t, LoopConfig{
+		Clock: clock.read, EventInterval: time.Hour,
+		Yield: func() { clock.now += contendedNanos },
+	})
 	var o pollOrder
-	o.add(t, l, "a", 1, 0)
-	l.mustTurn(t) // the packet
-	l.mustTurn(t) // a look, well within the window
-	w.post(Event{Napi: Doorbell})
+	p := o.add(t, l, "a", 1, 0)
+	expect := func(spins, contended, sleeps uint64) {
+		t.Helper()
+		if s := l.Stats(); s.Spins != spins || s.Contended != contended || s.Sleeps != sleeps {
+			t.Fatalf("spins %d contended %d sleeps %d, want %d %d %d", s.Spins, s.Contended, s.Sleeps, spins, contended, sleeps)
+		}
+	}
+	l.mustPoll(t, p)
 	l.mustTurn(t)
-	if s := l.Stats(); s.Spins != 1 || s.Contended != 1 || s.Sleeps != 1 {
-		t.Errorf("spins %d contended %d sleeps %d, want 1 each", s.Spins, s.Contended, s.Sleeps)
+	expect(1, 0, 0)
+	w.post(Event{Napi: Doorbell})
+	l.mustTurn(t) // the other thread ran and nothing came
+	expect(1, 1, 1)
+	for want := range uint64(3) {
+		l.mustPoll(t, p)
+		w.post(Event{Napi: Doorbell})
+		l.mustTurn(t) // sleeps at once
+		expect(1, 1, 2+want)
+	}
+	clock.now += contendedPause
+	l.mustPoll(t, p)
+	l.mustTurn(t)
+	expect(2, 1, 4)
+}
+
+func TestLoopAdaptiveModeLooksOnIfTheOtherThreadBroughtWork(t *testing.T) {
+	clock := &manualClock{}
+	var p *work
+	l, _ := newTestLoop(t, LoopConfig{
+		Clock: clock.read, EventInterval: time.Hour,
+		Yield: func() { clock.now += contendedNanos; p.supply.Store(1) }, // the device's softirq
+	})
+	var o pollOrder
+	p = o.add(t, l, "a", 1, 0)
+	for range 100 {
+		l.mustTurn(t) // polls
+		l.mustTurn(t) // spins
+	}
+	if s := l.Stats(); s.Packets != 100 || s.Spins != 100 || s.Contended != 0 || s.Sleeps != 0 {
+		t.Errorf("packets %d spins %d contended %d sleeps %d, want 100 100 0 0", s.Packets, s.Spins, s.Contended, s.Sleeps)
 	}
 }
 

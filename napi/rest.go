@@ -13,10 +13,17 @@ import (
 // not often. Larger than 10 ms: the runtime comes first, perhaps inside a lock.
 const giveWayNanos = int64(8 * time.Millisecond)
 
-// contendedNanos is how long a Yield takes if another thread ran meanwhile: one that finds
-// nobody took 0.2 to 0.5 µs where it was measured, two thread switches take several.
-// Smaller: an interrupt is mistaken for a thread. Larger: a thread is not noticed.
-const contendedNanos = int64(10 * time.Microsecond)
+const (
+	// contendedNanos is how long a Yield takes if another thread ran meanwhile. One that
+	// finds nobody takes well under 1 µs, two thread switches take several. Smaller: an
+	// interrupt is mistaken for a thread. Larger: a thread is not noticed.
+	contendedNanos = int64(10 * time.Microsecond)
+	// contendedPause is how long an adaptive loop does not look on after it gave the CPU
+	// away for nothing, which may have cost a time slice (3 ms). Smaller: more such
+	// slices. Larger: the loop sleeps and wakes for each packet long after the other
+	// thread has gone.
+	contendedPause = int64(100 * time.Millisecond)
+)
 
 // lookOn decides between looking on and sleeping when no instance has work.
 func (l *Loop) lookOn() bool {
@@ -24,32 +31,32 @@ func (l *Loop) lookOn() bool {
 	case Busy:
 		return true
 	case Adaptive:
-		return l.now-l.worked < int64(l.cfg.AdaptiveWindow)
+		if l.lostCPU {
+			l.lostCPU = false
+			l.stats.Contended++
+			l.alone = l.now + contendedPause
+		}
+		return l.now >= l.alone && l.now-l.worked < int64(l.cfg.AdaptiveWindow)
 	default:
 		return false
 	}
 }
 
 // spin is a turn without work: somebody else may need the CPU to bring us some.
+//
+// Whether that was so shows in the next turn. If another thread ran and there is work
+// now, it was the device's: going on like this is right. If it ran and there is none, it
+// has nothing to do with us, and it is better to sleep: a sleeper is woken by the softirq
+// on the spot, while each look would cost a time slice of the other's.
 func (l *Loop) spin() {
 	l.stats.Spins++
 	l.cfg.Yield()
 	took := l.tick()
 	l.stats.IdleNanos += took
-	if took >= contendedNanos {
-		l.endWindow()
-	}
+	l.lostCPU = took >= contendedNanos
 	if l.now-l.looked >= int64(l.cfg.EventInterval) {
 		l.cfg.EndOfRound()
 	}
-}
-
-// endWindow stops an adaptive loop from looking on. Looking on is worth it while nobody
-// else wants the CPU. If somebody does, each look costs a time slice of his, while a
-// sleeper is woken by the softirq on the spot.
-func (l *Loop) endWindow() {
-	l.stats.Contended++
-	l.worked = l.now - int64(l.cfg.AdaptiveWindow)
 }
 
 // attend does, for a loop that stays awake, what a sleep would have done: it asks for

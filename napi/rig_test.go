@@ -130,6 +130,17 @@ func (l *Loop) mustTurn(t testing.TB) {
 	}
 }
 
+// mustPoll takes the turn in which one packet is handled.
+func (l *Loop) mustPoll(t testing.TB, p *work) {
+	t.Helper()
+	p.supply.Store(1)
+	before := p.handled.Load()
+	l.mustTurn(t)
+	if p.handled.Load() != before+1 {
+		t.Fatal("the packet was not handled")
+	}
+}
+
 // startLoop runs a loop in a goroutine until the test ends.
 func startLoop(t testing.TB, l *Loop) {
 	t.Helper()

@@ -36,7 +36,7 @@ type timerRig struct {
 func newTimerRig(t testing.TB, cfg TxTimerConfig) *timerRig {
 	t.Helper()
 	r := &timerRig{work: &work{}, fake: &fakeTimer{}}
-	r.loop, _ = newTestLoop(t, LoopConfig{Clock: (&manualClock{}).read})
+	r.loop, _ = newTestLoop(t, LoopConfig{Mode: Busy, Clock: (&manualClock{}).read}) // never blocks
 	r.napi = New("n", r.work, 0)
 	tt, err := NewTxTimer(r.napi, r.fake, cfg)
 	if err != nil {
