@@ -169,19 +169,18 @@ func TestWorkerReceivesAgainAfterAllPagesWereOnTheirWayOut(t *testing.T) {
 				r.run()
 				sent := 0
 				burst := func() {
-					labtest.WaitFor(t, "pages to be posted", func() bool { return in.k.Socket.Fill.Len() >= 8 })
+					labtest.WaitFor(t, "pages to be posted", func() bool { return in.k.Socket.Fill.Len() > 0 })
 					r.silence()
 					n := int(in.k.Socket.Fill.Len())
 					deliver(t, in.k, frames(n)...)
 					sent += n
 					r.mustSend(out.k, sent)
 				}
-				for range 4 {
+				for i := 0; hold && out.k.InFlight() < 64 || !hold && i < 8; i++ {
 					burst()
 				}
 				if hold {
 					r.silence()
-					expect(t, "held by the kernel", out.k.InFlight(), 64)
 					expect(t, "delivered without a page", in.k.Deliver(frames(1)...), 0)
 					out.k.Complete(64)
 				}
