@@ -34,6 +34,7 @@ type rigConfig struct {
 	queues     []int // of each port; ports 0 and 1 are wired, 2 and 3, and so on
 	workers    int
 	frames     int
+	share      int    // of each pool; 0: no bound
 	fillTarget uint32 // 0: the fill ring
 	kernel     xsktest.Config
 	bulkSize   int // 0: 16
@@ -56,6 +57,9 @@ func (c rigConfig) withDefaults() rigConfig {
 	}
 	if c.kernel.FillEntries == 0 {
 		c.kernel.FillEntries = 64
+	}
+	if c.share == 0 {
+		c.share = c.frames
 	}
 	if c.fillTarget == 0 {
 		c.fillTarget = c.kernel.FillEntries
@@ -160,7 +164,7 @@ func (r *rig) makeUnit(port, number int, mems *bulk.MemTable) *unit {
 	name := fmt.Sprintf("p%d", port)
 	var err error
 	u.pool, err = pagepool.New(pagepool.Params{
-		Name: fmt.Sprintf("%s-%d", name, number), ID: id, Owner: r.plan.Owner[port][number], Provider: r.umem.Provider(id),
+		Name: fmt.Sprintf("%s-%d", name, number), ID: id, Owner: r.plan.Owner[port][number], Provider: NewShare(r.umem.Provider(id), r.cfg.share),
 	})
 	r.must(err)
 	r.must(mems.Register(id, bulk.Mem{Pool: u.pool}))
