@@ -68,9 +68,12 @@ func TestRefillIsBoundedByThePoolAndSaysSo(t *testing.T) {
 	in.q.Poll(Weight)
 	expect(t, "refills that fell short", in.q.c.RefillShort-short, 1)
 	expect(t, "frames delivered without a page", in.k.Deliver(frames(1)...), 0)
+	expect(t, "pending without a page", in.q.Pending(), false)
 	out.k.Complete(40)
 	out.q.Poll(Weight)
+	expect(t, "pending when pages are home", in.q.Pending(), true)
 	in.q.Poll(Weight)
+	expect(t, "pending with all posted", in.q.Pending(), false)
 	expect(t, "posted when pages are home", in.k.Socket.Fill.Len(), 20)
 }
 
