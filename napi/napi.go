@@ -144,8 +144,12 @@ func (n *Napi) Disable() {
 }
 
 // Enable lets the instance run again and schedules it, since whatever happened while
-// it was disabled left no trace. Not for an instance that was removed from its loop.
+// it was disabled left no trace. It does nothing before Loop.Add, which enables, and is
+// not for an instance that was removed from its loop.
 func (n *Napi) Enable() {
+	if n.loop == nil {
+		return
+	}
 	n.move(onEnable)
 	n.Schedule(SourceKick)
 }

@@ -14,6 +14,10 @@ func TestNapiIsDisabledUntilItIsAdded(t *testing.T) {
 		t.Fatal("an instance without a loop was scheduled")
 	}
 	n.Disable() // has no loop to wait for
+	n.Enable()
+	if n.Schedule(SourceKick); n.IsScheduled() {
+		t.Fatal("an instance without a loop was enabled")
+	}
 	if index := l.Add(n); index != 0 {
 		t.Errorf("index %d, want 0", index)
 	}
