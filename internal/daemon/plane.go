@@ -160,7 +160,9 @@ func (p *plane) openOnce(policy xsk.Policy) error {
 func (p *plane) openUnit(u *unit, policy xsk.Policy) error {
 	name := fmt.Sprintf("%s-%d", u.port.name, u.number)
 	var err error
-	u.pool, err = pagepool.New(pagepool.Params{Name: name, ID: u.id, Owner: u.worker, Provider: p.umem.Provider(u.id)})
+	// No pool may take what another one needs to receive anything at all.
+	provider := datapath.NewShare(p.umem.Provider(u.id), p.umem.Frames()/len(p.units))
+	u.pool, err = pagepool.New(pagepool.Params{Name: name, ID: u.id, Owner: u.worker, Provider: provider})
 	if err != nil {
 		return err
 	}
