@@ -101,7 +101,7 @@ func (r *rig) nothingAttached() {
 			r.t.Errorf("%s: promiscuity %d", ifname, link.Promisc)
 		}
 	}
-	if out := r.command("detach"); strings.Contains(out, "removed") {
+	if out := r.command("detach"); strings.Contains(out, r.pins()) || strings.Contains(out, "promiscuous mode") {
 		r.t.Errorf("something was left to remove:\n%s", out)
 	}
 }
