@@ -118,6 +118,10 @@ func TestWorkerDrainsTheTxRingThroughASmallCompletionRing(t *testing.T) {
 				r.mustSend(r.all[1].k, 200)
 				r.settle()
 				expect(t, "dropped", r.all[0].q.c.Dropped(), 0)
+				// Fifty times four frames: not each four by an expiry.
+				if fired := r.all[1].q.tx.timer.Stats().Fired; fired >= 25 {
+					t.Errorf("the timer expired %d times, though completions were there to be reaped", fired)
+				}
 			})
 		}
 	}
