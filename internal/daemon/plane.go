@@ -161,7 +161,7 @@ func (p *plane) openUnit(u *unit, policy xsk.Policy) error {
 	name := fmt.Sprintf("%s-%d", u.port.name, u.number)
 	var err error
 	// No pool may take what another one needs to receive anything at all.
-	provider := datapath.NewShare(p.umem.Provider(u.id), p.umem.Frames()/len(p.units))
+	provider := datapath.NewShare(p.umem.Provider(u.id), p.share())
 	u.pool, err = pagepool.New(pagepool.Params{Name: name, ID: u.id, Owner: u.worker, Provider: provider})
 	if err != nil {
 		return err
@@ -200,13 +200,13 @@ func withCure(err error, policy xsk.Policy) error {
 	return err
 }
 
+// share is how many frames of the UMEM each queue may have.
+func (p *plane) share() int { return p.umem.Frames() / len(p.units) }
+
 // fillTarget is how many pages a queue keeps posted: its fill ring full, unless
 // the UMEM is so small that it has to leave half its share for frames that are
 // being sent.
-func (p *plane) fillTarget() int {
-	share := p.umem.Frames() / len(p.units)
-	return min(p.cfg.FillRing, share/2)
-}
+func (p *plane) fillTarget() int { return min(p.cfg.FillRing, p.share()/2) }
 
 func ruleOf(f config.BulkFlush) bulk.Rule {
 	if f == config.BulkChange {
@@ -254,7 +254,10 @@ func (p *plane) makeWorkers() error {
 		return err
 	}
 	for id := range p.plan.Workers {
-		w, err := datapath.NewWorker(datapath.WorkerConfig{ID: id, CPU: cpus[id], Mode: modeOf(p.cfg.Poll), Mems: len(p.units) + 1})
+		w, err := datapath.NewWorker(datapath.WorkerConfig{
+			ID: id, CPU: cpus[id], Mode: modeOf(p.cfg.Poll), Mems: len(p.units) + 1,
+			DriveDevice: p.cfg.Poll == config.PollBusy && p.preferBusyPoll(id),
+		})
 		if err != nil {
 			return err
 		}

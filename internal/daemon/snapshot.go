@@ -21,7 +21,7 @@ func (d *daemon) snapshot(daemon metrics.Daemon) metrics.Snapshot {
 		var c datapath.WorkerCut
 		w.Cut(&c)
 		cuts = append(cuts, c.Queues...)
-		s.Workers = append(s.Workers, workerSnapshot(w, &c.Loop))
+		s.Workers = append(s.Workers, workerSnapshot(w, &c))
 	}
 	for _, p := range d.ports {
 		s.Ports = append(s.Ports, d.portSnapshot(p, cuts))
@@ -209,7 +209,8 @@ func bulkSnapshot(b *bulk.Stats) metrics.Bulk {
 	}
 }
 
-func workerSnapshot(w *datapath.Worker, l *napi.LoopStats) metrics.Worker {
+func workerSnapshot(w *datapath.Worker, c *datapath.WorkerCut) metrics.Worker {
+	l := &c.Loop
 	return metrics.Worker{
 		Index: w.ID(), CPU: w.CPU(), NUMA: -1,
 		Rounds: l.Rounds, Polls: l.Polls, EmptyPolls: l.EmptyPolls, BudgetExhausted: l.Exhausted,
@@ -219,5 +220,6 @@ func workerSnapshot(w *datapath.Worker, l *napi.LoopStats) metrics.Worker {
 			Missed: l.Schedules[napi.SourceMissed], Kick: l.Schedules[napi.SourceKick],
 		},
 		Busy: time.Duration(l.BusyNanos), Idle: time.Duration(l.IdleNanos),
+		PollDuration: metrics.Durations{Bounds: datapath.PollTimeBounds(), Counts: c.PollTimes.Counts[:], Sum: c.PollTimes.Sum},
 	}
 }

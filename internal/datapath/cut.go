@@ -39,8 +39,9 @@ type RingNeeds struct{ Fill, Tx bool }
 // WorkerCut is what one worker publishes: consistent in itself, because the
 // worker makes it between two polls, when it holds no frame.
 type WorkerCut struct {
-	Loop   napi.LoopStats
-	Queues []QueueCut
+	Loop      napi.LoopStats
+	PollTimes PollTimes
+	Queues    []QueueCut
 }
 
 // published is the cut a worker keeps for readers.
@@ -71,7 +72,7 @@ func (p *published) publishLast(fill func(*WorkerCut)) {
 func (p *published) read(dst *WorkerCut) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	dst.Loop = p.cut.Loop
+	dst.Loop, dst.PollTimes = p.cut.Loop, p.cut.PollTimes
 	if len(dst.Queues) != len(p.cut.Queues) {
 		dst.Queues = make([]QueueCut, len(p.cut.Queues))
 	}
@@ -97,7 +98,11 @@ func (q *Queue) cut(c *QueueCut) {
 	c.Bulk.ByMem = byMem
 	q.pool.Publish()
 	c.PoolCounts = q.pool.OwnerCounts()
-	c.Rings = q.sock.RingEntries()
+	// Not Socket.RingEntries, whose lock a scrape may hold.
+	c.Rings = xsk.RingEntries{
+		Fill: q.sock.Fill.Len(), Completion: q.sock.Completion.Len(),
+		Rx: q.sock.Rx.Len(), Tx: q.sock.Tx.Len(),
+	}
 	c.Needs = RingNeeds{Fill: q.sock.Fill.NeedWakeup(), Tx: q.sock.Tx.NeedWakeup()}
 	c.Timer = q.tx.timer.Stats()
 }

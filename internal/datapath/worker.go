@@ -26,6 +26,10 @@ type WorkerConfig struct {
 	ID   int
 	CPU  int // -1: not pinned
 	Mode napi.Mode
+	// DriveDevice makes a worker that finds nothing to do run the devices' own
+	// NAPI by a system call each, instead of giving way. It is for sockets in
+	// preferred busy polling, whose interrupts stay off.
+	DriveDevice bool
 	// Mems is how many memory ids there are, so that counting by id never
 	// grows a slice during a poll.
 	Mems int
@@ -53,6 +57,8 @@ type Worker struct {
 	start         time.Time
 	now           int64 // ns since start, as the loop last read its clock
 	lastPublished int64
+	turn          uint64 // polls
+	pollTimes     PollTimes
 
 	// beat is now while the worker is awake, 0 while it sleeps. Written by the
 	// worker, read by whoever wants to know whether it is stuck.
@@ -66,14 +72,25 @@ func NewWorker(cfg WorkerConfig) (*Worker, error) {
 		return nil, fmt.Errorf("worker %d: %w", cfg.ID, err)
 	}
 	w := &Worker{cfg: cfg, waiter: waiter, start: time.Now()}
+	yield := epoll.Yield
+	if cfg.DriveDevice {
+		yield = w.driveDevices
+	}
 	w.loop, err = napi.NewLoop(napi.LoopConfig{
-		Waiter: waiter, Clock: w.clock, Mode: cfg.Mode, Yield: epoll.Yield,
+		Waiter: waiter, Clock: w.clock, Mode: cfg.Mode, Yield: yield,
 		EndOfRound: w.endOfRound, BeforeSleep: w.beforeSleep,
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("worker %d: %w", cfg.ID, err), waiter.Close())
 	}
 	return w, nil
+}
+
+// driveDevices busy polls the device behind each queue once.
+func (w *Worker) driveDevices() {
+	for _, q := range w.queues {
+		q.sock.KickRx()
+	}
 }
 
 // clock is the loop's clock. What it last said is kept for the callbacks, which
@@ -139,13 +156,20 @@ type polled struct {
 	w *Worker
 }
 
-// Poll is Queue.Poll. If the worker was about to sleep it is not any more, and
-// a poll that hangs has to show.
+// Poll is Queue.Poll, one in sampleEvery of them timed. If the worker was about
+// to sleep it is not any more, and a poll that hangs has to show.
 func (p polled) Poll(budget int) int {
 	if p.w.beat.Load() == 0 {
 		p.w.clock()
 	}
-	return p.Queue.Poll(budget)
+	p.w.turn++
+	if p.w.turn%sampleEvery != 0 {
+		return p.Queue.Poll(budget)
+	}
+	start := time.Now()
+	work := p.Queue.Poll(budget)
+	p.w.pollTimes.observe(time.Since(start))
+	return work
 }
 
 // newTimer makes a timer that Close closes.
@@ -237,6 +261,7 @@ func (w *Worker) publish() bool { return w.out.publish(w.cut) }
 // cut makes the cut.
 func (w *Worker) cut(c *WorkerCut) {
 	c.Loop = w.loop.Stats()
+	c.PollTimes = w.pollTimes
 	if c.Queues == nil {
 		c.Queues = make([]QueueCut, len(w.queues))
 	}
