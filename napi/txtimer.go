@@ -124,11 +124,21 @@ func NewTxTimer(n *Napi, t Timer, cfg TxTimerConfig) (*TxTimer, error) {
 
 // Sent says that so many more frames were handed to the TX ring. Any worker.
 func (t *TxTimer) Sent(frames int) {
-	// Ordering: counted before SCHED is read. Pairs with completed, which runs after
-	// SCHED was cleared and then reads the count: either the poll's end sees these frames
-	// and arms the timer, or SCHED is seen clear here.
-	unreaped := t.unreaped.Add(int64(frames))
-	scheduled := t.napi.IsScheduled()
+	t.see(t.count(frames))
+}
+
+// count counts frames and then looks whether a poll will reap them.
+//
+// Ordering: counted before SCHED is read. Pairs with completed, which runs after SCHED was
+// cleared and then reads the count: either the poll's end sees these frames and arms the
+// timer, or SCHED is seen clear here.
+func (t *TxTimer) count(frames int) (unreaped int64, scheduled bool) {
+	unreaped = t.unreaped.Add(int64(frames))
+	return unreaped, t.napi.IsScheduled()
+}
+
+// see decides who will reap what was counted.
+func (t *TxTimer) see(unreaped int64, scheduled bool) {
 	if t.rule == ArmAlways {
 		t.arm(onRearm)
 	}

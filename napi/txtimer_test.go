@@ -5,6 +5,7 @@ package napi
 import (
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -221,6 +222,35 @@ func TestTxTimerExpiryOfADisabledInstanceIsMadeUpForByEnable(t *testing.T) {
 	r.napi.Enable()
 	r.loop.mustTurn(t)
 	r.check(t, TxTimerStats{Armed: 1, Fired: 1, Syscalls: 1})
+}
+
+func TestTxTimerArmedByTheEndOfAPollIsNotCancelledForGood(t *testing.T) {
+	r := newTimerRig(t, usual)
+	r.napi.Schedule(SourceIRQ)
+	unreaped, scheduled := r.count(1) // a worker sees the instance scheduled
+	r.loop.mustTurn(t)                // the poll ends and arms for what it has left
+	r.see(unreaped, scheduled)        // the worker cancels what it thinks superfluous
+	r.check(t, TxTimerStats{Armed: 2, Cancelled: 1, Running: true, Skipped: 1, Syscalls: 1, Unreaped: 1})
+}
+
+func TestTxTimerStatsWaitForAnExpiryThatIsHalfCounted(t *testing.T) {
+	r := newTimerRig(t, usual)
+	r.Sent(1)
+	r.word.Store(uint64(r.load().to(txFiring))) // the loop is inside Expired
+	asked, answer := make(chan struct{}), make(chan TxTimerStats, 1)
+	go func() {
+		close(asked)
+		answer <- r.Stats()
+	}()
+	receive(t, asked)
+	for range 1000 {
+		runtime.Gosched()
+	}
+	r.fired.Add(1)
+	r.word.Store(uint64(r.load().to(txIdle)))
+	if s := receive(t, answer); s.Armed != 1 || s.Fired != 1 {
+		t.Errorf("armed %d fired %d, want 1 and 1", s.Armed, s.Fired)
+	}
 }
 
 func TestNewTxTimerRefusesWhatMakesNoSense(t *testing.T) {
