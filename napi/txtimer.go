@@ -102,12 +102,12 @@ type TxTimerStats struct {
 	Unreaped  int64
 }
 
-// NewTxTimer gives an instance its timer. Before Loop.Add.
+// NewTxTimer gives an instance its timer. Before Loop.Add. Without a delay, t may be nil.
 func NewTxTimer(n *Napi, t Timer, cfg TxTimerConfig) (*TxTimer, error) {
 	switch {
 	case n.loop != nil || n.timer != nil:
 		return nil, fmt.Errorf("napi %s: tx timer: too late, or a second one", n.name)
-	case t == nil:
+	case t == nil && cfg.Delay != 0:
 		return nil, errors.New("napi " + n.name + ": tx timer: no timer")
 	case cfg.Delay < 0 || cfg.Delay > MaxTxDelay:
 		return nil, fmt.Errorf("napi %s: tx timer: delay %v: allowed is 0 to %v", n.name, cfg.Delay, MaxTxDelay)
@@ -124,7 +124,9 @@ func NewTxTimer(n *Napi, t Timer, cfg TxTimerConfig) (*TxTimer, error) {
 
 // Sent says that so many more frames were handed to the TX ring. Any worker.
 func (t *TxTimer) Sent(frames int) {
-	t.see(t.count(frames))
+	if frames > 0 {
+		t.see(t.count(frames))
+	}
 }
 
 // count counts frames and then looks whether a poll will reap them.
@@ -166,7 +168,8 @@ func (t *TxTimer) cancel() {
 	}
 }
 
-// Reaped says that so many frames came home from the ring, or were given up with it.
+// Reaped says that so many frames came home from the ring, or were given up with it. Each
+// frame given to Sent is given to Reaped once: the timer goes on until they are even.
 //
 // Owner: the loop's thread.
 func (t *TxTimer) Reaped(frames int) {

@@ -187,7 +187,9 @@ func TestTxTimerAlwaysArmsOnEveryTransmit(t *testing.T) {
 func TestTxTimerOffNeverStartsButFramesStillSchedule(t *testing.T) {
 	for _, rule := range []ArmRule{ArmIdle, ArmAlways} {
 		r := newTimerRig(t, TxTimerConfig{Frames: 25, Rule: rule})
+		r.timer = nil // never called
 		r.Sent(24)
+		r.Sent(0)
 		if r.napi.IsScheduled() {
 			t.Errorf("%v: scheduled at 24 frames", rule)
 		}
@@ -259,6 +261,9 @@ func TestNewTxTimerRefusesWhatMakesNoSense(t *testing.T) {
 	l.Add(added)
 	if _, err := NewTxTimer(twice, &fakeTimer{}, usual); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := NewTxTimer(New("n", &work{}, 0), nil, TxTimerConfig{}); err != nil {
+		t.Errorf("no timer needed: %v", err)
 	}
 	for name, f := range map[string]func() (*TxTimer, error){
 		"added":    func() (*TxTimer, error) { return NewTxTimer(added, &fakeTimer{}, usual) },
