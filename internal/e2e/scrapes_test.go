@@ -13,7 +13,7 @@ import (
 )
 
 // Scrapes as fast as they are answered hold up no frame, and between two of them
-// no counter goes back, in traffic, while the link goes, and when it is over.
+// no counter goes back, in traffic and when it is over.
 func TestIntegrationScrapesHoldUpNothing(t *testing.T) {
 	r := newRig(t, netlab.VethOptions{Queues: 2})
 	r.start("--workers", "2")

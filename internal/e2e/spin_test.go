@@ -20,6 +20,9 @@ func TestIntegrationSpinningWorkersLeaveRoomForTheRest(t *testing.T) {
 		f.arrive()
 		r.scrape()
 	}
+	if p := r.scrape()["go_sched_gomaxprocs_threads"].GetMetric(); len(p) != 1 || p[0].GetGauge().GetValue() < 2 {
+		t.Errorf("the worker has the only P: %v", p)
+	}
 	f.complete()
 	r.stop()
 }
