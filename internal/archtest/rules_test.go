@@ -45,13 +45,13 @@ var rules = map[string]rule{
 	"internal/netlab/labtest": {level: 2, ours: "internal/netlab", theirs: goleak + xsys},
 
 	"internal/xsk/xsktest":   {level: 3, ours: "internal/xsk pagepool", theirs: asavie + xsys},
-	"internal/bench":         {level: 3, ours: "*", theirs: asavie + ebpf + netlink + netns + xsys},
+	"internal/bench":         {level: 3, ours: "*", theirs: asavie + ebpf + netlink + netns + prom + xsys},
 	"internal/bench/compare": {level: 4, ours: "internal/bench internal/netlab"},
 
 	"internal/datapath": {level: 4, ours: "pagepool bulk napi internal/xsk internal/epoll", theirs: asavie + xsys},
 
 	"internal/daemon": {level: 5, ours: "*", theirs: ebpf + netlink + netns + prom + xsys},
-	"internal/demo":   {level: 6, ours: "*", theirs: prom + xsys},
+	"internal/demo":   {level: 6, ours: "*", theirs: xsys},
 	"cmd/xskfwd":      {level: 7, ours: "*", theirs: cobra + xsys},
 
 	"internal/e2e":      {level: 7, ours: "*", theirs: asavie + ebpf + netlink + netns + prom + xsys},

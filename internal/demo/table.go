@@ -27,7 +27,7 @@ func (t *table) show(n numbers) {
 		return
 	}
 	const soonest = time.Second / 2 // two scrapes closer than this are one answer from the daemon's cache
-	if t.last.families != nil && n.at.Sub(t.last.at) < soonest {
+	if t.last.metrics != nil && n.at.Sub(t.last.at) < soonest {
 		return
 	}
 	if t.live {
@@ -41,7 +41,7 @@ func (t *table) show(n numbers) {
 // rate is the growth of a counter per second since the last scrape.
 func (t *table) rate(n numbers, name string, labels ...string) float64 {
 	seconds := n.at.Sub(t.last.at).Seconds()
-	if t.last.families == nil || seconds <= 0 {
+	if t.last.metrics == nil || seconds <= 0 {
 		return 0
 	}
 	return (n.sum(name, labels...) - t.last.sum(name, labels...)) / seconds

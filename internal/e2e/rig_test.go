@@ -3,21 +3,16 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"golang.org/x/sys/unix"
 
 	"github.com/xskfwd/xskfwd/internal/bench"
@@ -25,15 +20,25 @@ import (
 	"github.com/xskfwd/xskfwd/internal/netlab/labtest"
 )
 
-func TestMain(m *testing.M) { labtest.Main(m) }
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+// buildDir is where the daemon is built. Set by testMain.
+var buildDir string
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "xskfwd-e2e")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	buildDir = dir
+	defer os.RemoveAll(dir)
+	return labtest.Run(m)
+}
 
 // daemonBinary is the daemon, built once for all scenarios.
 var daemonBinary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "xskfwd-e2e")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "xskfwd")
+	path := filepath.Join(buildDir, "xskfwd")
 	cmd := exec.Command("go", "build", "-o", path, "github.com/xskfwd/xskfwd/cmd/xskfwd")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -212,50 +217,13 @@ func (r *rig) scrape() numbers {
 	return n
 }
 
-func (r *rig) tryScrape() (n numbers, err error) {
-	err = r.router.Do(func() error {
-		// The connection is made on this thread, which is in the namespace.
-		conn, err := net.Dial("tcp", metricsAddr)
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		client := http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
-			DisableKeepAlives: true,
-			DialContext:       func(context.Context, string, string) (net.Conn, error) { return conn, nil },
-		}}
-		answer, err := client.Get("http://" + metricsAddr + "/metrics")
-		if err != nil {
-			return err
-		}
-		defer answer.Body.Close()
-		parser := expfmt.NewTextParser(model.UTF8Validation)
-		n, err = parser.TextToMetricFamilies(answer.Body)
-		return err
-	})
-	return n, err
+func (r *rig) tryScrape() (numbers, error) {
+	n, err := bench.Scrape(r.router, metricsAddr)
+	return numbers(n), err
 }
 
-// sum adds up all series of a metric that have these labels (name, value, ...).
+// sum adds up all series of a metric of ours that have these labels (name,
+// value, ...).
 func (n numbers) sum(name string, labels ...string) float64 {
-	var total float64
-	for _, m := range n["xskfwd_"+name].GetMetric() {
-		if hasLabels(m, labels) {
-			total += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-		}
-	}
-	return total
-}
-
-func hasLabels(m *dto.Metric, labels []string) bool {
-	for i := 0; i < len(labels); i += 2 {
-		found := false
-		for _, l := range m.GetLabel() {
-			found = found || l.GetName() == labels[i] && l.GetValue() == labels[i+1]
-		}
-		if !found {
-			return false
-		}
-	}
-	return true
+	return bench.Metrics(n).Sum("xskfwd_"+name, labels...)
 }

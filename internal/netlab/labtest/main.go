@@ -20,10 +20,12 @@ import (
 // file descriptor, a thread in a foreign namespace, or a named namespace
 // behind. Call it from TestMain.
 func Main(m *testing.M) {
-	os.Exit(run(m))
+	os.Exit(Run(m))
 }
 
-func run(m *testing.M) int {
+// Run is Main for a TestMain that has something to do afterwards. It returns the
+// exit code.
+func Run(m *testing.M) int {
 	before, err := takeSnapshot()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "labtest:", err)
