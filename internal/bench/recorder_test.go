@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -84,6 +85,29 @@ func TestIntegrationSenderIsHeldBackByAFullQueue(t *testing.T) {
 	if rep := report(t, r, s, send.Sent()); !rep.Complete() || send.Refused() == 0 {
 		t.Errorf("refused %d; %v", send.Refused(), rep)
 	}
+}
+
+// Tests read the counters of a sender that runs beside them; the race detector watches.
+func TestIntegrationSenderCountersMayBeReadWhileItSends(t *testing.T) {
+	const frames = 20_000
+	a, b := wire(t, netlab.VethOptions{})
+	s := newStream(t, StreamConfig{})
+	ctx, r := labtest.Context(t), newRecorder(t, b, "b0", s)
+	send := newSender(t, a, "a0", s)
+	done := make(chan error, 1)
+	go func() { done <- send.Send(ctx, frames) }()
+	last := uint32(0)
+	for last < frames && ctx.Err() == nil {
+		sent := send.Sent()
+		if sent < last {
+			t.Fatalf("sent %d, then %d", last, sent)
+		}
+		last = sent
+		_ = send.Refused()
+		runtime.Gosched()
+	}
+	must(t, <-done)
+	must(t, r.Wait(ctx, s, frames))
 }
 
 func TestIntegrationRecorderSeesTagsAndStreamsApart(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,16 +19,17 @@ import (
 // machine's timers hold; longer makes bursts that overflow a veth's ring (256).
 const paceTick = time.Millisecond
 
-// Sender sends the frames of a stream in the order of their numbers. It
-// belongs to one goroutine.
+// Sender sends the frames of a stream in the order of their numbers. Sending
+// belongs to one goroutine; any other may read the counters meanwhile.
 type Sender struct {
 	ifname string
 	stream *Stream
 	fd     int
 	buf    []byte
-	next   uint32
 
-	refused uint64
+	// Owner: the sending goroutine writes, any goroutine reads.
+	next    atomic.Uint32
+	refused atomic.Uint64
 }
 
 // NewSender opens a sender on a device of a namespace.
@@ -40,19 +42,22 @@ func NewSender(ns *netlab.NS, ifname string, stream *Stream) (*Sender, error) {
 }
 
 // Sent is the number of frames sent so far, which is the next frame's number.
-func (s *Sender) Sent() uint32 { return s.next }
+// Any goroutine may ask: a frame is counted after the device has taken it, so
+// it may have arrived before it is counted.
+func (s *Sender) Sent() uint32 { return s.next.Load() }
 
 // Refused is how often the device refused a frame because its queue was full.
-// Such a frame was sent again until the device took it.
-func (s *Sender) Refused() uint64 { return s.refused }
+// Such a frame was sent again until the device took it. Any goroutine may ask.
+func (s *Sender) Refused() uint64 { return s.refused.Load() }
 
 // Send sends the next frames back to back.
 func (s *Sender) Send(ctx context.Context, frames int) error {
 	for range frames {
-		if err := s.sendUntilTaken(ctx, s.stream.Frame(s.buf, s.next)); err != nil {
-			return fmt.Errorf("frame %d: %w", s.next, err)
+		number := s.next.Load()
+		if err := s.sendUntilTaken(ctx, s.stream.Frame(s.buf, number)); err != nil {
+			return fmt.Errorf("frame %d: %w", number, err)
 		}
-		s.next++
+		s.next.Store(number + 1)
 	}
 	return nil
 }
@@ -90,7 +95,7 @@ func (s *Sender) sendUntilTaken(ctx context.Context, frame []byte) error {
 			return nil
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.ENOBUFS): // the frame was dropped at a full queue
-			s.refused++
+			s.refused.Add(1)
 			runtime.Gosched()
 		default:
 			return fmt.Errorf("device %s: send %d bytes: %w", s.ifname, len(frame), err)
