@@ -5,14 +5,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/xskfwd/xskfwd/internal/config"
+	"github.com/xskfwd/xskfwd/internal/demo"
 )
 
 const demoText = `Run the daemon between network namespaces made for the purpose, send traffic
@@ -31,16 +30,6 @@ const (
 	maxDemoFrames = 1_000_000_000
 	maxDemoTime   = 24 * time.Hour
 )
-
-// demoOptions is what the demo is asked for.
-type demoOptions struct {
-	Duration time.Duration // 0 = until ctx is done
-	Frames   int           // stop when this many were sent; 0 = no such limit
-	Rate     int           // frames a second; 0 = as fast as they go
-	Live     bool          // Out is a terminal: redraw a table instead of writing lines
-	Out      io.Writer
-	Log      *slog.Logger
-}
 
 func demoFlags() []option {
 	return []option{
@@ -88,7 +77,7 @@ func (e *env) demoCommand() *cobra.Command {
 	return cmd
 }
 
-func (e *env) demoOptions(flags flagValues) (demoOptions, error) {
+func (e *env) demoOptions(flags flagValues) (demo.Options, error) {
 	frames, err1 := flags["frames"].count()
 	rate, err2 := flags["rate"].count()
 	duration, err3 := flags["duration"].duration()
@@ -97,7 +86,7 @@ func (e *env) demoOptions(flags flagValues) (demoOptions, error) {
 	if duration == 0 && !terminal {
 		duration = demoSeconds * time.Second
 	}
-	return demoOptions{
+	return demo.Options{
 		Duration: duration,
 		Frames:   frames,
 		Rate:     rate,

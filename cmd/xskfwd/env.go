@@ -33,7 +33,7 @@ type env struct {
 	// detach removes what an earlier daemon left, and writes to out what it was.
 	detach func(ctx context.Context, log *slog.Logger, out io.Writer) error
 	// demo returns nil only if every frame that was sent has arrived.
-	demo func(ctx context.Context, o demoOptions) error
+	demo func(ctx context.Context, o demo.Options) error
 }
 
 // system returns the real world.
@@ -49,7 +49,7 @@ func system() *env {
 		devices:    devices,
 		run:        daemon.Run,
 		detach:     daemon.Detach,
-		demo:       func(ctx context.Context, o demoOptions) error { return demo.Run(ctx, demo.Options(o)) },
+		demo:       demo.Run,
 	}
 }
 

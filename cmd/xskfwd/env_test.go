@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/xskfwd/xskfwd/internal/config"
+	"github.com/xskfwd/xskfwd/internal/demo"
 )
 
 // output is a buffer that a signal handler may write to at any time.
@@ -52,6 +53,6 @@ func newWorld(t *testing.T) *world {
 	w.devices = func() ([]string, error) { return []string{"eth0", "eth1", "wan"}, nil }
 	w.run = func(context.Context, *config.Config, *slog.Logger) error { return nil }
 	w.detach = func(context.Context, *slog.Logger, io.Writer) error { return nil }
-	w.demo = func(context.Context, demoOptions) error { return nil }
+	w.demo = func(context.Context, demo.Options) error { return nil }
 	return w
 }

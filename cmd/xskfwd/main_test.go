@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/xskfwd/xskfwd/internal/config"
+	"github.com/xskfwd/xskfwd/internal/demo"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing them")
@@ -134,7 +135,7 @@ func TestMistakesAreOneLineEach(t *testing.T) {
 			w.detach = func(context.Context, *slog.Logger, io.Writer) error {
 				return fmt.Errorf("detach: %w", unix.EPERM)
 			}
-			w.demo = func(context.Context, demoOptions) error { return errors.New("demo: 7 of 1000 frames are missing") }
+			w.demo = func(context.Context, demo.Options) error { return errors.New("demo: 7 of 1000 frames are missing") }
 			code := w.main(strings.Fields(test.args))
 			want := "xskfwd: " + strings.ReplaceAll(test.want, "\n", "\nxskfwd: ") + "\n"
 			if code != test.code || w.err.String() != want || w.out.String() != "" {
@@ -208,8 +209,8 @@ func TestDemoKnowsWhetherAnybodyWatches(t *testing.T) {
 		w := newWorld(t)
 		w.isTerminal = func(io.Writer) bool { return test.terminal }
 		w.getenv = func(string) string { return test.term }
-		var got demoOptions
-		w.demo = func(_ context.Context, o demoOptions) error {
+		var got demo.Options
+		w.demo = func(_ context.Context, o demo.Options) error {
 			got = o
 			return nil
 		}
