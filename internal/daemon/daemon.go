@@ -28,6 +28,7 @@ type daemon struct {
 	obs   *observer
 
 	service service
+	started bool // start has succeeded
 }
 
 // Run forwards until ctx is done or something fails that it cannot live with.
@@ -45,9 +46,13 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger) (err error) 
 	}
 	defer func() { err = errors.Join(err, d.obs.close()) }()
 
-	if err := d.start(); err != nil {
+	if err := d.start(ctx); err != nil {
 		return errors.Join(err, d.stop())
 	}
+	if ctx.Err() != nil {
+		return d.stop() // told to stop before it was up
+	}
+	d.started = true
 	d.obs.serving(d)
 	log.Info("forwarding", "wires", wireNames(cfg), "workers", len(d.plane.workers))
 	d.service.ready("forwarding " + wireNames(cfg))
@@ -66,8 +71,9 @@ func leaveRoomForWorkers(cfg *config.Config) {
 }
 
 // start brings the ports up in the order in which nothing can be lost: whoever
-// takes frames is there before the program that sends them.
-func (d *daemon) start() error {
+// takes frames is there before the program that sends them. If ctx ends it goes
+// no further, which is no error.
+func (d *daemon) start(ctx context.Context) error {
 	if err := d.resolve(); err != nil {
 		return err
 	}
@@ -76,10 +82,10 @@ func (d *daemon) start() error {
 		return err
 	}
 	d.plane.start()
-	if err := d.hookPorts(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return nil
 	}
-	return nil
+	return d.hookPorts()
 }
 
 // resolve looks the ports up and joins them to wires.
@@ -99,6 +105,7 @@ func (d *daemon) resolve() error {
 		d.ports = append(d.ports, p)
 		index[c.Name] = i
 		d.warnOfLimits(p)
+		d.warnOfOffloads(p)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -109,20 +116,6 @@ func (d *daemon) resolve() error {
 		d.wires = append(d.wires, [2]int{a, b})
 	}
 	return nil
-}
-
-// warnOfLimits says at start what would otherwise show as a counter only.
-func (d *daemon) warnOfLimits(p *port) {
-	const headroom = 256 // XDP_PACKET_HEADROOM, in front of every received frame
-	room := uint32(d.cfg.FrameSize - headroom)
-	if p.maxBytes.Load() > room {
-		d.log.Warn("frames longer than a chunk are dropped by the kernel and counted as rx_dropped",
-			"port", p.name, "mtu", p.facts.mtu, "longest_frame_bytes", room,
-			"cure", fmt.Sprintf("--frame-size 4096, or ip link set %s mtu %d", p.name, room-18))
-	}
-	if !p.facts.adminUp {
-		d.log.Warn("the interface is down: nothing is forwarded until it is up", "port", p.name, "cure", "ip link set "+p.name+" up")
-	}
 }
 
 // watch follows the devices until ctx is done or a worker fails.
@@ -138,7 +131,9 @@ func (d *daemon) watch(ctx context.Context) error {
 		case err := <-d.plane.failed:
 			return err
 		case <-tick.C:
-			d.followLinks()
+			if err := d.followLinks(); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -148,7 +143,7 @@ func (d *daemon) watch(ctx context.Context) error {
 func (d *daemon) stop() error {
 	var errs []error
 	for _, h := range d.hooks {
-		errs = append(errs, h.leave(d.cfg.OnExit))
+		errs = append(errs, h.leave(d.onExit(h)))
 	}
 	if d.plane != nil {
 		if left := d.plane.drain(context.Background()); left > 0 {
@@ -167,6 +162,20 @@ func (d *daemon) stop() error {
 		errs = append(errs, h.close())
 	}
 	return errors.Join(errs...)
+}
+
+// onExit says what is left on a port. A start that failed leaves it as it was:
+// with a program that joins the wire in the kernel only if one was there before,
+// for half a wire is worse than none.
+func (d *daemon) onExit(h *hook) config.OnExit {
+	switch {
+	case d.started:
+		return d.cfg.OnExit
+	case h.prog.Adopted():
+		return config.ExitKeep
+	default:
+		return config.ExitDetach
+	}
 }
 
 func wireNames(cfg *config.Config) string {

@@ -4,6 +4,7 @@ package daemon
 
 import (
 	"errors"
+	"log/slog"
 	"sync"
 
 	"github.com/xskfwd/xskfwd/bpf"
@@ -16,7 +17,10 @@ type hook struct {
 	port *port
 	prog *bpf.Port
 	host hostState
+	log  *slog.Logger
 	pins bool // the program outlives us if we leave it
+	// promisc says that we have made the port promiscuous.
+	promisc bool
 
 	// mu keeps scrapes off a program that is being taken down.
 	mu   sync.Mutex
@@ -43,21 +47,32 @@ func (d *daemon) hookPorts() error {
 			return err
 		}
 		d.log.Info("program attached", "port", h.port.name, "mode", h.prog.Mode(), "adopted", h.prog.Adopted(), "pinned", h.pins)
-		if why := h.prog.Fallback(); why != "" {
-			d.log.Warn("native XDP refused, generic mode is used: it is slower, and packets larger than a chunk (GRO, GSO) are lost",
-				"port", h.port.name, "why", why, "cure", "ethtool -K "+h.port.facts.ifname+" gro off lro off, and tso gso off on the sender")
-		}
+		h.warnOfMode()
 	}
 	return nil
+}
+
+// warnOfMode says what generic mode means, however it came to that.
+func (h *hook) warnOfMode() {
+	if h.prog.Mode() != bpf.Generic {
+		return
+	}
+	why := h.prog.Fallback()
+	if why == "" {
+		why = "--xdp generic"
+	}
+	h.log.Warn("generic XDP: it is slower than native, and packets larger than a chunk, made by GRO or sent with TSO over a veth, are lost",
+		"port", h.port.name, "why", why, "cure", "ethtool -K "+h.port.facts.ifname+" gro off lro off, and tso off gso off on a veth's other end")
 }
 
 // pinRoot finds the place for pins, and says what it means when there is none.
 func (d *daemon) pinRoot() string {
 	dir, survives, why, err := bpf.PinRoot(true)
-	if err != nil || dir == "" || !survives {
-		d.log.Warn("fail-to-wire ends with this process: pins cannot outlive it", "why", why, "err", err)
+	if err != nil {
+		why = err.Error()
 	}
-	if err != nil || !survives {
+	if err != nil || dir == "" || !survives {
+		d.log.Warn("fail-to-wire ends with this process: pins cannot outlive it", "why", why)
 		return ""
 	}
 	return dir
@@ -80,7 +95,7 @@ func (d *daemon) hookPort(p *port, root string) (*hook, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &hook{port: p, prog: prog, host: d.host, pins: dir != ""}
+	h := &hook{port: p, prog: prog, host: d.host, log: d.log, pins: dir != ""}
 	for _, u := range p.units {
 		if err := prog.Register(u.number, u.sock.FD()); err != nil {
 			return h, err
@@ -92,7 +107,11 @@ func (d *daemon) hookPort(p *port, root string) (*hook, error) {
 // attach makes the port promiscuous, since a wire carries frames for others, and
 // attaches the program.
 func (h *hook) attach() error {
-	if err := h.host.makePromiscuous(h.port.facts); err != nil {
+	var err error
+	h.promisc, err = h.host.makePromiscuous(h.port.facts)
+	if errors.Is(err, errNoNote) {
+		h.log.Warn("the port is made promiscuous", "err", err, "cure", "make "+h.host.dir+" writable")
+	} else if err != nil {
 		return err
 	}
 	h.mu.Lock()
@@ -114,7 +133,19 @@ func (h *hook) leave(on config.OnExit) error {
 	}
 	h.look()
 	h.gone = true
-	return errors.Join(h.prog.Detach(), h.host.restore(h.port.facts.ifindex))
+	return errors.Join(h.prog.Detach(), h.restorePromisc())
+}
+
+// restorePromisc takes promiscuous mode back if it was ours.
+func (h *hook) restorePromisc() error {
+	if h.port.gone && h.promisc {
+		h.log.Warn("if the device was moved it is still promiscuous where it is now", "port", h.port.name,
+			"cure", "ip link set "+h.port.facts.ifname+" promisc off, in that network namespace")
+	}
+	if !h.promisc {
+		return nil
+	}
+	return h.host.clear(h.port.facts.ifindex)
 }
 
 // close lets go of the program's descriptors.

@@ -69,6 +69,27 @@ func (o *observer) serving(d *daemon) {
 	o.d, o.phase = d, nil
 }
 
+// lost makes the daemon not ready if a wire has lost a device. It returns an
+// error if none is left: then a restart can lose nothing more, and is the cure.
+func (o *observer) lost(ports []*port, wires [][2]int) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	dead := 0
+	for _, w := range wires {
+		for _, end := range w {
+			if ports[end].gone {
+				o.phase = fmt.Errorf("port %s: its device is gone", ports[end].name)
+				dead++
+				break
+			}
+		}
+	}
+	if dead == len(wires) {
+		return fmt.Errorf("no wire is left: %w", o.phase)
+	}
+	return nil
+}
+
 // stopping makes the daemon not ready any more. Counters go on.
 func (o *observer) stopping() {
 	o.mu.Lock()

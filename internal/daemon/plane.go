@@ -26,6 +26,7 @@ type plane struct {
 	ports   []*port
 	units   []*unit // units[i] has memory id i+1
 	plan    datapath.Plan
+	cpus    []int // by worker; -1: not pinned
 	umem    *xsk.Umem
 	mems    *bulk.MemTable
 	workers []*datapath.Worker
@@ -42,6 +43,7 @@ type port struct {
 	queues  []int // device queue numbers
 	units   []*unit
 	partner *port
+	gone    bool // the device is; guarded by observer.mu, written by the control plane
 	// maxBytes is the longest frame the device takes. Written by the control
 	// plane when the MTU changes, read by workers.
 	maxBytes atomic.Uint32
@@ -85,7 +87,7 @@ func openPlane(cfg *config.Config, log *slog.Logger, ports []*port, wires [][2]i
 	return p, nil
 }
 
-// makePlan decides which worker serves what.
+// makePlan decides which worker serves what, and where it runs.
 func (p *plane) makePlan(wires [][2]int) error {
 	allowed, err := allowedCPUs()
 	if err != nil {
@@ -100,6 +102,10 @@ func (p *plane) makePlan(wires [][2]int) error {
 	p.plan, err = datapath.MakePlan(need, wires, p.cfg.WorkerCount(widest, len(allowed)))
 	if err != nil {
 		return fmt.Errorf("--workers: %w", err)
+	}
+	p.cpus, err = placeWorkers(p.plan.Workers, p.cfg.CPUs, allowed)
+	if err != nil {
+		return err
 	}
 	for i, port := range p.ports {
 		for j, number := range port.queues {
@@ -245,17 +251,9 @@ func (p *plane) makeQueues() error {
 
 // makeWorkers makes the workers and gives them their queues.
 func (p *plane) makeWorkers() error {
-	allowed, err := allowedCPUs()
-	if err != nil {
-		return err
-	}
-	cpus, err := placeWorkers(p.plan.Workers, p.cfg.CPUs, allowed)
-	if err != nil {
-		return err
-	}
 	for id := range p.plan.Workers {
 		w, err := datapath.NewWorker(datapath.WorkerConfig{
-			ID: id, CPU: cpus[id], Mode: modeOf(p.cfg.Poll), Mems: len(p.units) + 1,
+			ID: id, CPU: p.cpus[id], Mode: modeOf(p.cfg.Poll), Mems: len(p.units) + 1,
 			DriveDevice: p.cfg.Poll == config.PollBusy && p.preferBusyPoll(id),
 		})
 		if err != nil {

@@ -38,27 +38,34 @@ func stateDir() string {
 	return "/run/xskfwd"
 }
 
+// errNoNote says that the flag is set, but nobody will know after a crash.
+var errNoNote = errors.New("no note of it can be made, so that after a crash nobody puts it back")
+
 // makePromiscuous sets IFF_PROMISC unless somebody has set it already, who then
-// is the one to clear it.
-func (h hostState) makePromiscuous(f facts) error {
+// is the one to clear it. set says whether we are. An error that wraps errNoNote
+// leaves it set.
+func (h hostState) makePromiscuous(f facts) (set bool, err error) {
 	note, err := h.note(f.ifindex)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if _, err := os.Stat(note); f.promisc && errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return false, nil
 	}
-	if err := os.MkdirAll(h.dir, 0o755); err != nil {
-		return fmt.Errorf("port %s: note that it is made promiscuous: %w", f.ifname, err)
+	noteErr := os.MkdirAll(h.dir, 0o755)
+	if noteErr == nil {
+		noteErr = os.WriteFile(note, nil, 0o644)
 	}
-	if err := os.WriteFile(note, nil, 0o644); err != nil {
-		return fmt.Errorf("port %s: note that it is made promiscuous: %w", f.ifname, err)
+	if err := setPromisc(f.ifindex, true); err != nil {
+		return false, err
 	}
-	return setPromisc(f.ifindex, true)
+	if noteErr != nil {
+		return true, fmt.Errorf("port %s: promiscuous mode: %w: %w", f.ifname, errNoNote, noteErr)
+	}
+	return true, nil
 }
 
-// restore clears IFF_PROMISC where a note says that it was set by us. An
-// interface that is gone has taken the flag with it.
+// restore clears IFF_PROMISC where a note says that it was set by us.
 func (h hostState) restore(ifindex int) error {
 	note, err := h.note(ifindex)
 	if err != nil {
@@ -67,10 +74,23 @@ func (h hostState) restore(ifindex int) error {
 	if _, err := os.Stat(note); err != nil {
 		return nil
 	}
+	return h.clear(ifindex)
+}
+
+// clear clears IFF_PROMISC and forgets the note, if there is one. An interface
+// that was deleted has taken the flag with it.
+func (h hostState) clear(ifindex int) error {
+	note, err := h.note(ifindex)
+	if err != nil {
+		return err
+	}
 	if err := setPromisc(ifindex, false); err != nil && !errors.As(err, new(netlink.LinkNotFoundError)) {
 		return err
 	}
-	return os.Remove(note)
+	if err := os.Remove(note); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // restoreAll does so for every interface of this network namespace, and forgets

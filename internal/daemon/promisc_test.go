@@ -3,6 +3,7 @@
 package daemon
 
 import (
+	"errors"
 	"os"
 	"testing"
 
@@ -32,6 +33,15 @@ func (r *promiscRig) in(f func() error) {
 	}
 }
 
+// make makes the device promiscuous.
+func (r *promiscRig) make() error {
+	f, err := lookUp("a0")
+	if err == nil {
+		_, err = r.h.makePromiscuous(f)
+	}
+	return err
+}
+
 func (r *promiscRig) facts() (f facts) {
 	r.t.Helper()
 	r.in(func() (err error) { f, err = lookUp("a0"); return err })
@@ -53,7 +63,7 @@ func TestIntegrationPromiscuityIsPutBackByANewProcess(t *testing.T) {
 	r := newPromiscRig(t)
 	f := r.facts()
 	for range 2 { // a daemon that was killed, and its successor
-		r.in(func() error { return r.h.makePromiscuous(r.facts()) })
+		r.in(r.make)
 		r.expect(true, 1)
 	}
 	r.in(func() error { return r.h.restore(f.ifindex) })
@@ -66,7 +76,7 @@ func TestIntegrationPromiscuityOfSomebodyElseIsLeftAlone(t *testing.T) {
 	r := newPromiscRig(t)
 	f := r.facts()
 	r.in(func() error { return setPromisc(f.ifindex, true) })
-	r.in(func() error { return r.h.makePromiscuous(r.facts()) })
+	r.in(r.make)
 	r.expect(true, 0)
 	r.in(func() error { return r.h.restore(f.ifindex) })
 	r.expect(true, 0)
@@ -74,7 +84,7 @@ func TestIntegrationPromiscuityOfSomebodyElseIsLeftAlone(t *testing.T) {
 
 func TestIntegrationPromiscuityOfAllIsPutBackAndNotesAboutNothingGo(t *testing.T) {
 	r := newPromiscRig(t)
-	r.in(func() error { return r.h.makePromiscuous(r.facts()) })
+	r.in(r.make)
 	r.in(func() error { // a device that has gone since
 		note, err := r.h.note(99999)
 		if err != nil {
@@ -91,10 +101,32 @@ func TestIntegrationPromiscuityOfAllIsPutBackAndNotesAboutNothingGo(t *testing.T
 
 	other := newPromiscRig(t)
 	other.h = r.h
-	other.in(func() error { return other.h.makePromiscuous(other.facts()) })
+	other.in(other.make)
 	r.in(func() (err error) { restored, err = r.h.restoreAll(); return err })
 	if len(restored) != 0 {
 		t.Errorf("put back in another namespace: got %q", restored)
 	}
 	other.expect(true, 1)
+}
+
+func TestIntegrationPromiscuityIsSetWhereNoNoteCanBeMade(t *testing.T) {
+	r := newPromiscRig(t)
+	r.h.dir = "/proc/no-directory-can-be-made-here"
+	r.in(func() error {
+		f, err := lookUp("a0")
+		if err != nil {
+			return err
+		}
+		set, err := r.h.makePromiscuous(f)
+		if !set || !errors.Is(err, errNoNote) {
+			t.Errorf("set %t, error %v; want true and an error about the note", set, err)
+		}
+		if f, err = lookUp("a0"); err != nil || !f.promisc {
+			t.Errorf("promiscuous %t, error %v", f.promisc, err)
+		}
+		return r.h.clear(f.ifindex)
+	})
+	if r.facts().promisc {
+		t.Error("still promiscuous after clear")
+	}
 }

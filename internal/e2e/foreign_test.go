@@ -19,7 +19,9 @@ import (
 func TestIntegrationForeignProgramIsReplacedOnlyIfAsked(t *testing.T) {
 	r := newRig(t, netlab.VethOptions{})
 	r.attachForeign("r1")
-	ports := []string{"-p", "r0", "-p", "r1", "--wire", "r0=r1"}
+	// Asked to keep the program at exit or not, a start that fails leaves none:
+	// half a wire would take what r0 receives and bring nothing back.
+	ports := []string{"-p", "r0", "-p", "r1", "--wire", "r0=r1", "--on-exit", "keep"}
 	r.launch(ports...)
 	if err := r.daemon.Wait(labtest.Context(t)); err == nil {
 		t.Error("the daemon ended with 0")
