@@ -25,6 +25,9 @@
 // Detach both ports of a wire, or none: most drivers drop what is redirected to
 // a port on which no program runs. A native program cannot redirect to a device
 // without native XDP at all; mode auto heeds that where the kernel tells (6.3).
+// A veth end takes redirected frames only while its peer runs NAPI (GRO is on,
+// or a native program attached): ask [Port.FailToWireWarning] once both are
+// attached.
 //
 // A Port acts in the network namespace of the calling thread, which must be the
 // one the interface is in. Its methods are for one goroutine, except Counters.

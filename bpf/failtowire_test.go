@@ -15,6 +15,9 @@ import (
 	"github.com/asavie/xdp"
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+
+	"github.com/xskfwd/xskfwd/internal/ethtool"
 )
 
 // victimEnv makes the test binary a daemon on r0 and r1 that takes all frames
@@ -181,5 +184,88 @@ func TestIntegrationAutoIsGenericTowardsAPartnerWithoutNativeXDP(t *testing.T) {
 		}
 		l.oneLine(p.Fallback(), "br0", "native")
 		l.carry(a, b, 10)
+	})
+}
+
+func (l *lab) setGRO(ifname string, on bool) {
+	l.t.Helper()
+	refused, err := ethtool.SetFeatures(ifname, map[string]bool{ethtool.GRO: on})
+	l.must(err)
+	if len(refused) > 0 {
+		l.fatal("%s refuses %v", ifname, refused)
+	}
+}
+
+// A veth end takes redirected frames only while its peer runs NAPI, and a
+// program of ours on the end itself does not help.
+func TestIntegrationPartnerThatTakesNoFramesIsWarnedOfUntilItDoes(t *testing.T) {
+	inLab(t, func(l *lab) {
+		r0, a0 := l.veth("r0", "a0", 1)
+		r1, b0 := l.veth("r1", "b0", 1)
+		l.setGRO("a0", true) // what is redirected to r0 arrives
+		p0 := l.load(Options{Ifindex: r0, Ifname: "r0", Queues: 1, Mode: Native, Partner: r1})
+		if got := p0.FailToWireWarning(); got != "" {
+			t.Errorf("before the attach: %q, want nothing", got)
+		}
+		l.must(p0.Attach())
+		p1 := l.attach(Options{Ifindex: r1, Ifname: "r1", Queues: 1, Mode: Native, Partner: r0})
+		if got := p1.FailToWireWarning(); got != "" {
+			t.Errorf("towards r0: %q, want nothing", got)
+		}
+		l.oneLine(p0.FailToWireWarning(), "to r1 would be lost", "pair, b0, runs no NAPI", "ethtool -K b0 gro on", "--xdp generic")
+
+		l.tap(a0).send(1) // lost
+		l.must(netlink.LinkSetDown(l.device("b0")))
+		l.setGRO("b0", true)
+		l.up("b0")
+		if p0.FailToWireWarning() == "" {
+			t.Log("this kernel sees GRO that was switched on while b0 was down")
+		}
+		l.setGRO("b0", false)
+		l.setGRO("b0", true) // the cure
+		if got := p0.FailToWireWarning(); got != "" {
+			t.Errorf("with GRO on b0: %q, want nothing", got)
+		}
+		a, b := l.tap(a0), l.tap(b0)
+		l.carry(a, b, 10)
+		l.carry(b, a, 10)
+
+		l.setGRO("b0", false)
+		l.must(p0.SetPartner(0))
+		if got := p0.FailToWireWarning(); got != "" {
+			t.Errorf("without a partner: %q, want nothing", got)
+		}
+	})
+}
+
+func TestIntegrationFailToWireWarningFitsModeAndDriver(t *testing.T) {
+	inLab(t, func(l *lab) {
+		r0, _ := l.veth("r0", "a0", 1)
+		r1, _ := l.veth("r1", "b0", 1)
+		o := Options{Ifindex: r0, Ifname: "r0", Queues: 1, Mode: Generic, Partner: r1}
+		p := l.attach(o)
+		if got := p.FailToWireWarning(); got != "" {
+			t.Errorf("generic: %q, want nothing, such a program redirects to any device", got)
+		}
+		l.must(p.Detach())
+
+		o.Mode, o.Partner = Native, l.bridge("br0")
+		p = l.attach(o)
+		l.oneLine(p.FailToWireWarning(), "to br0 would be lost", "its driver (bridge) takes none", "--xdp generic")
+
+		here, err := netns.Get()
+		l.must(err)
+		defer here.Close()
+		there, err := netns.New()
+		l.must(err)
+		defer there.Close()
+		l.must(netns.Set(here))
+		l.must(netlink.LinkSetNsFd(l.device("b0"), int(there)))
+		l.must(p.SetPartner(r1))
+		l.oneLine(p.FailToWireWarning(), "to r1 would be lost", "another network namespace", "ethtool -K PEER gro on")
+		l.must(p.Detach())
+		if got := p.FailToWireWarning(); got != "" {
+			t.Errorf("detached: %q, want nothing", got)
+		}
 	})
 }

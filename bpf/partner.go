@@ -19,6 +19,7 @@ const (
 	netdevADevIfindex     = 1
 	netdevADevXDPFeatures = 3
 	netdevXDPActBasic     = 1 << 0 // native XDP at all
+	netdevXDPActNdoXmit   = 1 << 2 // takes frames that native programs redirect, at present
 	xdpFeaturesBytes      = 8
 )
 

@@ -217,6 +217,7 @@ func (p *Port) SetPartner(ifindex int) error {
 	if err != nil {
 		return fmt.Errorf("port %s: set partner to interface index %d: %w", p.opts.Ifname, ifindex, err)
 	}
+	p.opts.Partner = ifindex
 	return nil
 }
 
