@@ -31,7 +31,9 @@ type Command struct {
 }
 
 // Process is a program running in a namespace. It sees the mounts of this
-// process, as with nsenter --net=FILE, and is killed if this process dies.
+// process, as with nsenter --net=FILE, and is killed if this process dies. It is
+// in a process group of its own: what a terminal sends to ours, as at Ctrl-C,
+// does not reach it.
 type Process struct {
 	cmd  *exec.Cmd
 	log  *logBuffer
@@ -46,7 +48,7 @@ func (ns *NS) Start(c Command) (*Process, error) {
 	p.cmd.Env = c.Env
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.WaitDelay = pipeDelay
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL}
 	started := make(chan error, 1)
 	OnOwnThread(func() { ns.run(p, c.CPUs, started) })
 	if err := <-started; err != nil {
