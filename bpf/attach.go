@@ -159,7 +159,7 @@ func (p *Port) Detach() error {
 // isRefusal tells a kernel that will not run the program in this mode from one
 // that would not in any.
 func isRefusal(err error) bool {
-	for _, other := range []error{ErrOccupied, os.ErrPermission, unix.ENODEV, unix.EBUSY, unix.EEXIST} {
+	for _, other := range []error{ErrOccupied, os.ErrPermission, unix.ENODEV, unix.EBUSY, unix.EEXIST, unix.EMFILE, unix.ENFILE} {
 		if errors.Is(err, other) {
 			return false
 		}

@@ -77,7 +77,7 @@ func openLink(dir string) (*pinnedLink, error) {
 		return nil, fmt.Errorf("%s is not a pin (%s)", path, info.Mode().Type())
 	}
 	l, err := link.LoadPinnedLink(path, nil)
-	if errors.Is(err, fs.ErrPermission) {
+	if errors.Is(err, fs.ErrPermission) || outOfFiles(err) {
 		return nil, fmt.Errorf("pinned link %s: %w", path, err)
 	}
 	if err != nil {

@@ -142,7 +142,7 @@ func loadObjects(queues int) (*redirectObjects, error) {
 	}
 	objects := new(redirectObjects)
 	if err := spec.LoadAndAssign(objects, nil); err != nil {
-		return nil, fmt.Errorf("load redirect program (needs CAP_BPF and CAP_NET_ADMIN): %w", err)
+		return nil, fmt.Errorf("load redirect program%s: %w", loadCure(err), err)
 	}
 	return objects, nil
 }

@@ -15,6 +15,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// loadCure is what helps against a load that failed, in parentheses, or nothing.
+func loadCure(err error) string {
+	switch {
+	case errors.Is(err, unix.EPERM):
+		return " (needs CAP_BPF and CAP_NET_ADMIN)"
+	case outOfFiles(err):
+		return " (" + moreFiles + ")"
+	}
+	return ""
+}
+
+// outOfFiles is about this process or this host, and no fault of the interface.
+func outOfFiles(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)
+}
+
+const moreFiles = "raise the limit on open files: LimitNOFILE of the service, ulimit -n, or fs.file-max of the host"
+
 // refused words a refused attach in one line: object, what was tried, errno,
 // the kernel's own text, the cure.
 func (p *Port) refused(mode Mode, err error) error {
@@ -143,6 +161,8 @@ func (p *Port) cure(mode Mode, err error, text string, mtu mtuFacts) string {
 	switch {
 	case errors.Is(err, os.ErrPermission):
 		return "needs CAP_NET_ADMIN and CAP_BPF"
+	case outOfFiles(err):
+		return moreFiles
 	case errors.Is(err, unix.ENODEV):
 		return "the interface is gone"
 	case mode == Generic:
