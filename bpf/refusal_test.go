@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -51,6 +52,11 @@ func TestIntegrationTooManyOpenFilesAreNamedAtEveryStep(t *testing.T) {
 		pinned.PinDir = l.pinDir("r0")
 		l.must(l.attach(pinned).Close())
 		before, files := l.attached(r0), len(l.files(l.root()))
+		l.withFreeFiles(0, func() {
+			if found, err := openLink(filepath.Join(pinned.PinDir, version(1))); found != nil || !errors.Is(err, unix.EMFILE) {
+				t.Errorf("pinned link without a file to spare: %v, %v, want EMFILE: it is not known to be rubbish", found, err)
+			}
+		})
 		for free, done := 0, false; !done && free < 100; free++ {
 			l.withFreeFiles(free, func() {
 				p, err := Load(pinned)
@@ -77,6 +83,14 @@ func (l *lab) namesFiles(free int, err error) {
 	}
 	if strings.Contains(err.Error(), "load redirect program") && !strings.Contains(err.Error(), "LimitNOFILE") {
 		l.t.Errorf("with %d files: %v, want the limit named", free, err)
+	}
+}
+
+func TestLackOfFilesIsNoRefusalOfAMode(t *testing.T) {
+	for _, errno := range []error{unix.EMFILE, unix.ENFILE} {
+		if isRefusal(fmt.Errorf("attach: %w", errno)) {
+			t.Errorf("%v counts as a refusal: generic would be tried", errno)
+		}
 	}
 }
 
