@@ -27,7 +27,7 @@ func TestIntegrationAttachAndDetachLeaveNothing(t *testing.T) {
 				if mode == Auto {
 					want = Native
 				}
-				if p.Mode() != want || l.attached(r0).mode != want || p.Fallback() != "" {
+				if p.Mode() != want || l.attached(r0).mode != want || p.Fallback() != "" || p.NativeRefused() {
 					t.Errorf("mode %s, the kernel says %s, fallback %q, want %s", p.Mode(), l.attached(r0).mode, p.Fallback(), want)
 				}
 				if files := l.files(l.root()); len(files) != 8 {
@@ -96,8 +96,8 @@ func TestIntegrationAutoFallsBackToGenericAndSaysWhy(t *testing.T) {
 	inLab(t, func(l *lab) {
 		br0 := l.bridge("br0")
 		p := l.attach(Options{Ifindex: br0, Ifname: "br0", Queues: 1, Mode: Auto, PinDir: l.pinDir("br0")})
-		if p.Mode() != Generic || l.attached(br0).mode != Generic {
-			t.Errorf("mode %s, the kernel says %s, want generic", p.Mode(), l.attached(br0).mode)
+		if p.Mode() != Generic || l.attached(br0).mode != Generic || !p.NativeRefused() {
+			t.Errorf("mode %s, the kernel says %s, native refused %v, want generic for a refusal", p.Mode(), l.attached(br0).mode, p.NativeRefused())
 		}
 		l.oneLine(p.Fallback(), "br0", "bridge", "native", "not supported", "does not support XDP in native mode")
 		l.must(p.Detach())

@@ -179,8 +179,8 @@ func TestIntegrationAutoIsGenericTowardsAPartnerWithoutNativeXDP(t *testing.T) {
 		l.must(netlink.LinkSetMasterByIndex(l.device("r1"), br0))
 		o.Partner = br0
 		p := l.attach(o)
-		if p.Mode() != Generic {
-			t.Errorf("mode %s, want generic", p.Mode())
+		if p.Mode() != Generic || !p.NativeRefused() {
+			t.Errorf("mode %s, native refused %v, want generic for a reason", p.Mode(), p.NativeRefused())
 		}
 		l.oneLine(p.Fallback(), "br0", "native")
 		l.carry(a, b, 10)

@@ -149,7 +149,7 @@ func (p *Port) takeLink(found *pinnedLink) error {
 	}
 	p.objects, p.adopted, p.current = objects, true, true
 	if p.mode == Generic && p.opts.Mode == Auto {
-		p.fallback = "found attached in generic mode and adopted; detach it to try native again"
+		p.fallback = "found attached in generic mode and adopted; cure: to try native, stop this daemon, run xskfwd detach and start again"
 	}
 	return nil
 }

@@ -164,9 +164,10 @@ func TestIntegrationPinsInTheWrongModeAreReplaced(t *testing.T) {
 
 		o.Mode = Auto
 		p := l.load(o)
-		if !p.Adopted() || !strings.Contains(p.Fallback(), "adopted") {
-			t.Errorf("adopted %v, fallback %q, want adopted and explained", p.Adopted(), p.Fallback())
+		if !p.Adopted() || p.NativeRefused() {
+			t.Errorf("adopted %v, native refused %v, want it adopted and native not tried", p.Adopted(), p.NativeRefused())
 		}
+		l.oneLine(p.Fallback(), "generic", "adopted", "run xskfwd detach and start again")
 		l.must(p.Close())
 
 		o.Mode = Native

@@ -244,8 +244,14 @@ func (p *Port) Counters() (Counters, error) {
 func (p *Port) Mode() Mode { return p.mode }
 
 // Fallback says in words why an attached port of mode auto is generic, with
-// the kernel's own text; it is empty when there is nothing to explain.
+// the kernel's own text and the cure; it is empty when there is nothing to
+// explain. [Port.NativeRefused] tells the two kinds of reason.
 func (p *Port) Fallback() string { return p.fallback }
+
+// NativeRefused says whether a port of mode auto is generic because native mode
+// was refused, or would have lost what goes to the partner. It is false for one
+// that was found attached in generic mode and adopted: native was not tried.
+func (p *Port) NativeRefused() bool { return p.fallback != "" && !p.adopted }
 
 // Adopted says whether Load found a program of this version still attached.
 func (p *Port) Adopted() bool { return p.adopted }
