@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,6 +23,7 @@ type env struct {
 	stdout, stderr io.Writer
 	getenv         func(string) string
 	exit           func(code int) // of a process that cannot wait; does not return
+	now            func() time.Time
 
 	buildInfo  func() (*debug.BuildInfo, bool)
 	kernel     func() string
@@ -43,6 +45,7 @@ func system() *env {
 		stderr:     os.Stderr,
 		getenv:     os.Getenv,
 		exit:       os.Exit,
+		now:        time.Now,
 		buildInfo:  debug.ReadBuildInfo,
 		kernel:     kernelRelease,
 		isTerminal: isTerminal,

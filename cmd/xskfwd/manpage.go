@@ -34,7 +34,7 @@ var manExit = []entry{
 }
 
 var manSignals = []entry{
-	{"SIGTERM, SIGINT, SIGHUP", "Stop: take the ports back from the XDP programs, send what is still queued, remove the programs (see --on-exit). A second one ends the process at once and leaves the programs on the ports, as a kill does."},
+	{"SIGTERM, SIGINT, SIGHUP", "Stop: take the ports back from the XDP programs, send what is still queued, remove the programs (see --on-exit). Further ones within a second of the first count as one with it. Another one after that ends the process at once and leaves the programs on the ports, as a kill does."},
 }
 
 var manFiles = []entry{
