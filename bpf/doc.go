@@ -49,7 +49,9 @@
 // the program stays attached throughout and its counters go on. Pins of another
 // version are replaced, by an update of the link in place where the kernel
 // allows it. An flock on PinDir keeps a second process off; it ends with the
-// process, so a killed one leaves no lock.
+// process, so a killed one leaves no lock. Where the directory cannot be made or
+// written, Load fails with [ErrNoPins]: without PinDir the daemon can run, but
+// fail-to-wire ends with it.
 package bpf
 
 //go:generate go tool bpf2go -cc clang-14 -target bpfel redirect redirect.bpf.c -- -Wall -Wextra -Werror -I/usr/include/x86_64-linux-gnu -I/usr/include/aarch64-linux-gnu

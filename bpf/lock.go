@@ -15,6 +15,10 @@ import (
 // ErrInUse: another process holds the port.
 var ErrInUse = errors.New("in use by another xskfwd process")
 
+// ErrNoPins: the pin directory cannot be made or written, as the bpffs is
+// read-only or not ours to write. The same [Options] without PinDir may work.
+var ErrNoPins = errors.New("no pins possible")
+
 // lockTries bounds the races between one process that locks a directory and
 // others that remove it. Each lost race means that another one finished.
 const lockTries = 8
@@ -33,7 +37,7 @@ func lockDir(dir string) (*dirLock, error) {
 			continue // the directory above it was removed meanwhile
 		}
 		if err != nil {
-			return nil, fmt.Errorf("make pin directory: %w", err)
+			return nil, unwritable(fmt.Errorf("make pin directory: %w", err))
 		}
 		l, err := tryLock(dir)
 		if l != nil || err != nil {
@@ -43,6 +47,27 @@ func lockDir(dir string) (*dirLock, error) {
 	return nil, fmt.Errorf("pin directory %s: removed again and again: %w", dir, ErrInUse)
 }
 
+// lockToPin is lockDir for one who will write there.
+func lockToPin(dir string) (*dirLock, error) {
+	l, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+		err = unwritable(fmt.Errorf("write to pin directory %s: %w", dir, err))
+		return nil, errors.Join(err, l.file.Close()) // nor can it be removed
+	}
+	return l, nil
+}
+
+// unwritable adds ErrNoPins where nothing but the pins is in question.
+func unwritable(err error) error {
+	if errors.Is(err, unix.EROFS) || errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: %w", ErrNoPins, err)
+	}
+	return err
+}
+
 // tryLock gives nil when the directory was removed or replaced meanwhile.
 func tryLock(dir string) (*dirLock, error) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -50,7 +75,7 @@ func tryLock(dir string) (*dirLock, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open pin directory %s: %w", dir, err)
+		return nil, unwritable(fmt.Errorf("open pin directory %s: %w", dir, err))
 	}
 	l := &dirLock{dir: dir, file: os.NewFile(uintptr(fd), dir)}
 	same, err := l.take()

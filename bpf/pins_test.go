@@ -455,3 +455,47 @@ func TestIntegrationPinDirectoryMustBeOnBpffs(t *testing.T) {
 		}
 	})
 }
+
+// A service may see the bpffs of the host read-only (ProtectSystem, a
+// container), or may not write to it. That costs the pins and no more.
+func TestIntegrationUnwritableBpffsMeansNoPinsAndNoMore(t *testing.T) {
+	const nobody = 65534
+	readOnly := func(l *lab) {
+		l.must(unix.Mount("", l.bpffs, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
+	}
+	notOurs := func(l *lab) {
+		before, err := unix.SetfsuidRetUid(nobody) // of this thread
+		l.must(err)
+		l.cleanup(func() { unix.Setfsuid(before) })
+	}
+	rows := []struct {
+		name  string
+		make  bool // the pin directory, before
+		lock  func(*lab)
+		cause error
+	}{
+		{"read-only", false, readOnly, unix.EROFS},
+		{"read-only with the directory there", true, readOnly, unix.EROFS},
+		{"not ours to write", false, notOurs, unix.EACCES},
+		{"not ours to write with the directory there", true, notOurs, unix.EACCES},
+	}
+	for _, row := range rows {
+		t.Run(strings.ReplaceAll(row.name, " ", "-"), func(t *testing.T) {
+			inLab(t, func(l *lab) {
+				r0, _ := l.veth("r0", "a0", 1)
+				o := Options{Ifindex: r0, Ifname: "r0", Queues: 1, PinDir: l.pinDir("r0")}
+				if row.make {
+					l.must(os.MkdirAll(o.PinDir, 0o700))
+				}
+				row.lock(l)
+				_, err := Load(o)
+				if !errors.Is(err, ErrNoPins) || !errors.Is(err, row.cause) {
+					l.fatal("got %v, want ErrNoPins for %v", err, row.cause)
+				}
+				l.oneLine(err.Error(), "port r0", "no pins possible", l.bpffs)
+				o.PinDir = ""
+				l.must(l.attach(o).Detach())
+			})
+		})
+	}
+}

@@ -64,7 +64,9 @@ type Counters struct {
 }
 
 // Load brings program and maps into the kernel, or adopts those it finds pinned
-// in the same version. Nothing is attached yet, nothing pinned yet.
+// in the same version. Nothing is attached yet, nothing pinned yet. The error
+// is [ErrNoPins] when PinDir cannot be made or written, and [ErrInUse] when
+// another process has it.
 func Load(o Options) (*Port, error) {
 	if o.Mode == "" {
 		o.Mode = Auto
@@ -97,7 +99,7 @@ func (o Options) validate() error {
 
 func (p *Port) load() error {
 	if p.opts.PinDir != "" {
-		lock, err := lockDir(p.opts.PinDir)
+		lock, err := lockToPin(p.opts.PinDir)
 		if err != nil {
 			return err
 		}
