@@ -3,6 +3,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"sort"
@@ -13,10 +14,19 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
+// The marks that some editors put before a text. TOML is UTF-8 and says nothing
+// of one.
+const (
+	markUTF8    = "\xef\xbb\xbf"
+	markUTF16LE = "\xff\xfe"
+	markUTF16BE = "\xfe\xff"
+)
+
 // file reads a configuration file into the loader. A file is flat: one key for
 // each setting and no tables. It returns false if the file is not TOML, so that
 // nothing is known of it.
 func (l *loader) file(name string, data []byte) bool {
+	data = bytes.TrimPrefix(data, []byte(markUTF8))
 	f := file{loader: l, name: name, lineEnds: lineEnds(data)}
 	if line, err := checkSyntax(data); err != nil {
 		f.fault(line, "%w", err)
@@ -47,6 +57,9 @@ type file struct {
 // checkSyntax finds the first thing that is not TOML, such as a key that is
 // given twice.
 func checkSyntax(data []byte) (line int, err error) {
+	if bytes.HasPrefix(data, []byte(markUTF16LE)) || bytes.HasPrefix(data, []byte(markUTF16BE)) {
+		return 1, errors.New("the byte order mark of UTF-16: the file must be in UTF-8")
+	}
 	err = toml.Unmarshal(data, &map[string]any{})
 	if err == nil {
 		return 0, nil

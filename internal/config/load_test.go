@@ -86,6 +86,20 @@ log-format = "json"
 	}
 }
 
+// Editors of Windows put a byte order mark in front and end lines with CR LF.
+func TestLoadTakesAFileOfAWindowsEditor(t *testing.T) {
+	got, err := Load(writeFile(t, "\xef\xbb\xbfports = [\"eth0\", \"eth1\"]\r\nwires = [\"eth0=eth1\"]\r\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Defaults()
+	want.Ports = []Port{{Name: "eth0"}, {Name: "eth1"}}
+	want.Wires = []Wire{{"eth0", "eth1"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestLoadFlagsWinOverTheFile(t *testing.T) {
 	path := writeFile(t, "ports = [\"a\", \"b\"]\nwires = [\"a=b\"]\nrx-ring = 512\ntx-ring = 512\nreplace = true\n")
 	got, err := Load(path, wired(
@@ -275,6 +289,10 @@ func TestLoadRefusesFiles(t *testing.T) {
 		"dotted-key":      {head + "rx.ring = 1", []string{`:3: unknown key rx.ring; did you mean rx-ring?`}},
 		"table":           {head + "\n[rings]\nrx-ring = 1", []string{`:4: unknown table rings: there are no tables, all keys stand at the top`}},
 		"array-table":     {head + "[[port]]", []string{`:3: unknown table port: there are no tables, all keys stand at the top`}},
+		"utf-8-mark":      {"\xef\xbb\xbf" + head + "rx-ring = 100", []string{`:3: rx-ring 100: not a power of two`}},
+		"second-mark":     {"\xef\xbb\xbf\xef\xbb\xbf" + head, []string{`:1: `}},
+		"utf-16":          {"\xff\xfep\x00", []string{`:1: the byte order mark of UTF-16: the file must be in UTF-8`}},
+		"utf-16-swapped":  {"\xfe\xff\x00p", []string{`:1: the byte order mark of UTF-16: the file must be in UTF-8`}},
 		"syntax":          {head + "rx-ring = \n", []string{`:3: `}},
 		"given-twice":     {head + "rx-ring = 64\ntx-ring = 64\nrx-ring = 64", []string{`:5: `}},
 		"wrong-value":     {head + "# why not\nrx-ring = 100", []string{`:4: rx-ring 100: not a power of two; allowed: a power of two from 64 to 32768`}},
