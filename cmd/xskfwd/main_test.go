@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +143,24 @@ func TestMistakesAreOneLineEach(t *testing.T) {
 				t.Errorf("exit code %d, want %d\nstdout %q\nstderr %s\n  want %s", code, test.code, w.out.String(), w.err.String(), want)
 			}
 		})
+	}
+}
+
+// An unset variable in a script must not turn a file into none.
+func TestEmptyNamesAreMistakes(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{append(slices.Clone(runWire), "--config", ""), `--config "": names no file; leave the flag out to read none`},
+		{append(slices.Clone(runWire), "--config="), `--config "": names no file; leave the flag out to read none`},
+		{[]string{"man", ""}, `man "": names no directory; leave the argument out to print the page`},
+	} {
+		t.Chdir(t.TempDir())
+		w := newWorld(t)
+		if code := w.main(test.args); code != exitUsage || w.err.String() != "xskfwd: "+test.want+"\n" {
+			t.Errorf("%q: exit code %d, stderr %q, want %q", test.args, code, w.err.String(), test.want)
+		}
 	}
 }
 

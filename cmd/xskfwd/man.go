@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -20,6 +21,9 @@ func (e *env) manCommand() *cobra.Command {
 			if len(args) == 0 {
 				_, err := e.stdout.Write(page)
 				return failed(err)
+			}
+			if args[0] == "" {
+				return errors.New(`man "": names no directory; leave the argument out to print the page`)
 			}
 			return failed(os.WriteFile(filepath.Join(args[0], "xskfwd.8"), page, 0o644))
 		},

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/xskfwd/xskfwd/internal/config"
@@ -36,7 +38,11 @@ func (e *env) runCommand() *cobra.Command {
 	flags := addFlags(cmd, runOptions())
 	e.completeFlags(cmd, flags)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := config.Load(flags["config"].last(), flags.overrides()...)
+		file := flags["config"]
+		if file.values != nil && file.last() == "" {
+			return errors.New(`--config "": names no file; leave the flag out to read none`)
+		}
+		cfg, err := config.Load(file.last(), flags.overrides()...)
 		if err != nil {
 			return err
 		}
