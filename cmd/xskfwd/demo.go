@@ -72,7 +72,7 @@ func (e *env) demoCommand() *cobra.Command {
 		}
 		ctx, stop := e.untilSignal(o.Log)
 		defer stop()
-		return failed(e.demo(ctx, o))
+		return failed(e.needsRoot(e.demo(ctx, o)))
 	}
 	return cmd
 }

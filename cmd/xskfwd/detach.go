@@ -23,7 +23,7 @@ func (e *env) detachCommand() *cobra.Command {
 			log := e.logger(config.LogInfo, config.LogText)
 			ctx, stop := e.untilSignal(log)
 			defer stop()
-			return failed(e.detach(ctx, log, e.stdout))
+			return failed(e.needsRoot(e.detach(ctx, log, e.stdout)))
 		},
 	}
 }

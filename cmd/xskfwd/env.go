@@ -25,6 +25,7 @@ type env struct {
 	exit           func(code int) // of a process that cannot wait; does not return
 	now            func() time.Time
 
+	euid       func() int
 	buildInfo  func() (*debug.BuildInfo, bool)
 	kernel     func() string
 	isTerminal func(io.Writer) bool
@@ -46,6 +47,7 @@ func system() *env {
 		getenv:     os.Getenv,
 		exit:       os.Exit,
 		now:        time.Now,
+		euid:       os.Geteuid,
 		buildInfo:  debug.ReadBuildInfo,
 		kernel:     kernelRelease,
 		isTerminal: isTerminal,

@@ -44,6 +44,7 @@ func newWorld(t *testing.T) *world {
 	w.stdout, w.stderr = &w.out, &w.err
 	w.getenv = func(string) string { return "" }
 	w.exit = func(code int) { t.Errorf("exit(%d)", code) }
+	w.euid = func() int { return 0 }
 	w.kernel = func() string { return "6.18.0" }
 	w.buildInfo = func() (*debug.BuildInfo, bool) {
 		return &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: []debug.BuildSetting{
