@@ -29,8 +29,8 @@ type entry struct{ term, text string }
 
 var manExit = []entry{
 	{"0", "Success. For run: stopped when asked to, nothing was left behind. For demo: every frame that was sent has arrived."},
-	{"1", "Something failed while it ran."},
-	{"2", "The command line or the configuration is wrong. Nothing was started."},
+	{"1", "Something failed, at the start or later. That includes what is sound as it is written but cannot be had on this machine: a port or queue that is not there, a cpu the process may not run on, more workers than queues, --umem-frames too small for the queues that were found."},
+	{"2", "The command line or the configuration file is wrong, on whatever machine. Nothing was started."},
 }
 
 var manSignals = []entry{

@@ -15,8 +15,8 @@ import (
 // The exit codes.
 const (
 	exitOK      = 0
-	exitFailure = 1 // something failed while it ran
-	exitUsage   = 2 // the command line or the configuration is wrong; nothing was started
+	exitFailure = 1 // something failed, or cannot be had on this machine
+	exitUsage   = 2 // the command line or the configuration file is wrong on any machine; nothing was started
 )
 
 // failure is an error of a command that was understood. All others are mistakes
