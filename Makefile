@@ -137,6 +137,11 @@ install: build man ## install binary, man page, systemd unit and sample under DE
 	[[ -e $(DESTDIR)$(SYSCONFDIR)/xskfwd/xskfwd.toml ]] || \
 		install -D -m 0644 configs/xskfwd.toml $(DESTDIR)$(SYSCONFDIR)/xskfwd/xskfwd.toml
 
+.PHONY: uninstall
+uninstall: ## remove what install put there, except the configuration; stop and disable the service first
+	rm -f $(DESTDIR)$(PREFIX)/sbin/xskfwd $(DESTDIR)$(PREFIX)/share/man/man8/xskfwd.8
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/lib/systemd/system/,$(notdir $(wildcard configs/systemd/*.service)))
+
 .PHONY: check
 check: ## run what CI runs
 	.ci/run
