@@ -52,6 +52,10 @@
 // process, so a killed one leaves no lock. Where the directory cannot be made or
 // written, Load fails with [ErrNoPins]: without PinDir the daemon can run, but
 // fail-to-wire ends with it.
+//
+// Pins go by the name of the interface. Those of one that was renamed since are
+// found among the other ports', unless a process holds them, and moved. Every
+// Load also removes what is left there of devices and namespaces that are gone.
 package bpf
 
 //go:generate go tool bpf2go -cc clang-14 -target bpfel redirect redirect.bpf.c -- -Wall -Wextra -Werror -I/usr/include/x86_64-linux-gnu -I/usr/include/aarch64-linux-gnu

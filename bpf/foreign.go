@@ -59,7 +59,7 @@ func (a attachment) String() string {
 	case "":
 		return fmt.Sprintf("program %d, %s (name not readable)", a.program, mode)
 	case redirectProgXskfwdRedirect:
-		return fmt.Sprintf("program %d %q, %s; another xskfwd runs on it, or left it pinned elsewhere", a.program, name, mode)
+		return fmt.Sprintf("program %d %q, %s; another xskfwd runs on it (stop it), or left it behind (run xskfwd detach)", a.program, name, mode)
 	}
 	return fmt.Sprintf("program %d %q, %s", a.program, name, mode)
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,9 +48,19 @@ func lockDir(dir string) (*dirLock, error) {
 	return nil, fmt.Errorf("pin directory %s: removed again and again: %w", dir, ErrInUse)
 }
 
-// lockToPin is lockDir for one who will write there.
+// lockPatience is how long the start of a daemon waits for a lock, since
+// neighbours that start (gather) and DetachAll hold it for a few file operations.
+// Shorter, and a busy host refuses a free port; longer only delays the refusal
+// of one that is in use.
+const lockPatience = 500 * time.Millisecond
+
+// lockToPin is lockDir for one who will write there and stay.
 func lockToPin(dir string) (*dirLock, error) {
 	l, err := lockDir(dir)
+	for start := time.Now(); errors.Is(err, ErrInUse) && time.Since(start) < lockPatience; {
+		time.Sleep(lockPatience / 50)
+		l, err = lockDir(dir)
+	}
 	if err != nil {
 		return nil, err
 	}

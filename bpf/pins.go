@@ -158,7 +158,7 @@ func (p *Port) takeLink(found *pinnedLink) error {
 // stale, a live one means that the interface took over another's name.
 func (p *Port) passOver(found *pinnedLink) error {
 	if found.ifindex != 0 && !p.opts.Replace {
-		return fmt.Errorf("pins in %s are in use by interface index %d, which had this name before: detach it first", found.dir, found.ifindex)
+		return fmt.Errorf("pins in %s are in use by interface index %d, which had this name before: run xskfwd detach first", found.dir, found.ifindex)
 	}
 	return found.Close()
 }

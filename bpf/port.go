@@ -64,7 +64,7 @@ type Counters struct {
 }
 
 // Load brings program and maps into the kernel, or adopts those it finds pinned
-// in the same version. Nothing is attached yet, nothing pinned yet. The error
+// in the same version, under this name of the interface or a former one. Nothing is attached yet, nothing pinned yet. The error
 // is [ErrNoPins] when PinDir cannot be made or written, and [ErrInUse] when
 // another process has it.
 func Load(o Options) (*Port, error) {
@@ -104,6 +104,9 @@ func (p *Port) load() error {
 			return err
 		}
 		p.lock = lock
+		if err := p.gather(); err != nil {
+			return err
+		}
 		if err := p.readPins(); err != nil {
 			return err
 		}
