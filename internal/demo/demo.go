@@ -39,12 +39,12 @@ const (
 // everything again. It returns nil only if every frame that was sent has arrived
 // once, in order, with the right bytes.
 func Run(ctx context.Context, o Options) (err error) {
-	fmt.Fprintln(o.Out, "making network namespaces: demo-a - demo-router - demo-b, joined by two veth pairs")
 	l, err := openLab()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
+	fmt.Fprintln(o.Out, "made network namespaces: demo-a - demo-router - demo-b, joined by two veth pairs")
 
 	fmt.Fprintf(o.Out, "starting in demo-router: xskfwd %s\n", l.commandLine())
 	if err := l.startDaemon(ctx); err != nil {
@@ -63,10 +63,12 @@ func Run(ctx context.Context, o Options) (err error) {
 	return errors.Join(verdict, l.stopDaemon())
 }
 
-// sendAndShow sends until it is time to stop, with a table beside it.
+// sendAndShow sends until it is time to stop, with a table beside it. Nothing
+// sends any more when it returns.
 func sendAndShow(ctx context.Context, o Options, l *lab, t *traffic) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	if o.Duration > 0 {
-		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, o.Duration)
 		defer cancel()
 	}
@@ -84,7 +86,8 @@ func sendAndShow(ctx context.Context, o Options, l *lab, t *traffic) error {
 		case <-tick.C:
 			table.show(l.scrape())
 		case <-l.daemon.Done():
-			return fmt.Errorf("the daemon ended by itself:\n%s", l.daemon.Log())
+			cancel()
+			return errors.Join(fmt.Errorf("the daemon ended by itself:\n%s", l.daemon.Log()), <-sent)
 		}
 	}
 }

@@ -63,9 +63,13 @@ func (l *lab) startDaemon(ctx context.Context) error {
 	if l.daemon, err = l.router.Start(netlab.Command{Path: self, Args: l.arguments()}); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	wait, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := l.daemon.WaitLog(ctx, "msg=forwarding"); err != nil {
+	err = l.daemon.WaitLog(wait, "msg=forwarding")
+	if ctx.Err() != nil {
+		return errors.New("interrupted before the daemon forwarded")
+	}
+	if err != nil {
 		return fmt.Errorf("the daemon did not start: %w\n%s", err, l.daemon.Log())
 	}
 	return nil
