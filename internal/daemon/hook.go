@@ -49,6 +49,11 @@ func (d *daemon) hookPorts() error {
 		d.log.Info("program attached", "port", h.port.name, "mode", h.prog.Mode(), "adopted", h.prog.Adopted(), "pinned", h.pins)
 		h.warnOfMode()
 	}
+	for _, h := range d.hooks { // only now, when both ends of each wire have their program
+		if why := h.prog.FailToWireWarning(); why != "" {
+			d.log.Warn("fail-to-wire would lose frames", "port", h.port.name, "why", why)
+		}
+	}
 	return nil
 }
 
@@ -57,12 +62,13 @@ func (h *hook) warnOfMode() {
 	if h.prog.Mode() != bpf.Generic {
 		return
 	}
-	why := h.prog.Fallback()
+	why := h.prog.Fallback() // with its own cure if native was not refused
 	if why == "" {
 		why = "--xdp generic"
 	}
 	h.log.Warn("generic XDP: it is slower than native, and packets larger than a chunk, made by GRO or sent with TSO over a veth, are lost",
-		"port", h.port.name, "why", why, "cure", "ethtool -K "+h.port.facts.ifname+" gro off lro off, and tso off gso off on a veth's other end")
+		"port", h.port.name, "why", why, "native_refused", h.prog.NativeRefused(),
+		"cure", "ethtool -K "+h.port.facts.ifname+" gro off lro off, and tso off gso off on a veth's other end")
 }
 
 // pinRoot finds the place for pins, and says what it means when there is none.
@@ -88,14 +94,20 @@ func (d *daemon) hookPort(p *port, root string) (*hook, error) {
 			return nil, err
 		}
 	}
-	prog, err := bpf.Load(bpf.Options{
+	o := bpf.Options{
 		Ifindex: p.facts.ifindex, Ifname: p.facts.ifname, Queues: p.facts.rxQueues,
 		Mode: bpf.Mode(d.cfg.XDP), Partner: p.partner.facts.ifindex, PinDir: dir, Replace: d.cfg.Replace,
-	})
+	}
+	prog, err := bpf.Load(o)
+	if errors.Is(err, bpf.ErrNoPins) {
+		d.log.Warn("fail-to-wire ends with this process: the program cannot be pinned", "port", p.name, "why", err)
+		o.PinDir = ""
+		prog, err = bpf.Load(o)
+	}
 	if err != nil {
 		return nil, err
 	}
-	h := &hook{port: p, prog: prog, host: d.host, log: d.log, pins: dir != ""}
+	h := &hook{port: p, prog: prog, host: d.host, log: d.log, pins: o.PinDir != ""}
 	for _, u := range p.units {
 		if err := prog.Register(u.number, u.sock.FD()); err != nil {
 			return h, err
