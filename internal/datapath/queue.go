@@ -62,8 +62,9 @@ type Queue struct {
 	// starved says that little is posted, for want of pages.
 	starved bool
 
-	frames [Weight]xdp.Desc      // scratch of one poll
-	pages  [Weight]pagepool.Page // scratch of refill
+	frames  [Weight]xdp.Desc      // scratch of one poll
+	touched byte                  // keeps Touch from being optimised away
+	pages   [Weight]pagepool.Page // scratch of refill
 
 	c QueueCounters
 
@@ -76,6 +77,9 @@ type Queue struct {
 type egress struct {
 	tx       *TxQueue
 	maxBytes *atomic.Uint32 // MaxFrameBytes of the egress port; written by the control plane
+	// copies says that sendto reads the frames, in copy mode. A zero-copy wire
+	// needs none of their bytes on this CPU.
+	copies bool
 }
 
 // NewQueue makes a queue; Connect and Worker.Add complete it.
@@ -95,7 +99,7 @@ func NewQueue(cfg QueueConfig) *Queue {
 // Connect makes tx the TX ring on which frames received here leave. maxBytes
 // is the egress port's limit, see MaxFrameBytes. Before the worker runs only.
 func (q *Queue) Connect(tx *TxQueue, maxBytes *atomic.Uint32) {
-	q.out = egress{tx: tx, maxBytes: maxBytes}
+	q.out = egress{tx: tx, maxBytes: maxBytes, copies: !tx.sock.Zerocopy()}
 }
 
 // Tx is the queue's own TX ring.

@@ -17,6 +17,9 @@ func (q *Queue) receive(budget int) []xdp.Desc {
 		bytes += uint64(frames[i].Len)
 	}
 	ring.Release(n)
+	if q.out.copies {
+		q.touched += q.umem.Touch(frames)
+	}
 	q.c.RxPackets += uint64(n)
 	q.c.RxBytes += bytes
 	return frames
