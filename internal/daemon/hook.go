@@ -62,12 +62,15 @@ func (h *hook) warnOfMode() {
 	if h.prog.Mode() != bpf.Generic {
 		return
 	}
-	why := h.prog.Fallback() // with its own cure if native was not refused
-	if why == "" {
+	what, why := "generic mode is used", h.prog.Fallback() // with its own cure if native was not refused
+	switch {
+	case h.prog.NativeRefused():
+		what = "native XDP refused, generic mode is used"
+	case why == "":
 		why = "--xdp generic"
 	}
-	h.log.Warn("generic XDP: it is slower than native, and packets larger than a chunk, made by GRO or sent with TSO over a veth, are lost",
-		"port", h.port.name, "why", why, "native_refused", h.prog.NativeRefused(),
+	h.log.Warn(what+": it is slower, and packets larger than a chunk, made by GRO or sent with TSO over a veth, are lost",
+		"port", h.port.name, "why", why,
 		"cure", "ethtool -K "+h.port.facts.ifname+" gro off lro off, and tso off gso off on a veth's other end")
 }
 
