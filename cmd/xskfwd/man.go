@@ -25,6 +25,9 @@ func (e *env) manCommand() *cobra.Command {
 			if args[0] == "" {
 				return errors.New(`man "": names no directory; leave the argument out to print the page`)
 			}
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return failed(err)
+			}
 			return failed(os.WriteFile(filepath.Join(args[0], "xskfwd.8"), page, 0o644))
 		},
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // scrapeTimeout bounds a look at the metrics, which take milliseconds.
-const scrapeTimeout = 30 * time.Second
+const scrapeTimeout = 10 * time.Second
 
 // Metrics are the metrics of a daemon at one moment, by name.
 type Metrics map[string]*dto.MetricFamily

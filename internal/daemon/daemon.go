@@ -49,8 +49,12 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger) (err error) 
 	if err := d.start(ctx); err != nil {
 		return errors.Join(err, d.stop())
 	}
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return d.stop() // told to stop before it was up
+	case err := <-d.plane.failed:
+		return errors.Join(err, d.stop())
+	default:
 	}
 	d.started = true
 	d.obs.serving(d)

@@ -309,7 +309,7 @@ func (p *plane) stop() {
 	p.final = p.cuts()
 }
 
-// cuts copies what the workers have published, in unit order.
+// cuts copies what the workers have published, worker by worker.
 func (p *plane) cuts() []datapath.QueueCut {
 	var cuts []datapath.QueueCut
 	for _, w := range p.workers {

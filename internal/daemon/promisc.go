@@ -21,8 +21,8 @@ import (
 // the flag cannot be left to a socket that closes with the process; it is set on
 // the interface, and a note beside it says who did it and has to undo it.
 //
-// A note is an empty file, NETNS-IFINDEX.promisc (cookie and number): written before the flag is
-// set, removed after it is cleared.
+// A note is an empty file, NETNS-IFINDEX.promisc (cookie and number): written
+// before the flag is set, removed after it is cleared.
 type hostState struct {
 	dir string
 }
@@ -57,6 +57,7 @@ func (h hostState) makePromiscuous(f facts) (set bool, err error) {
 		noteErr = os.WriteFile(note, nil, 0o644)
 	}
 	if err := setPromisc(f.ifindex, true); err != nil {
+		_ = os.Remove(note) // a note of what was not done would have it undone one day
 		return false, err
 	}
 	if noteErr != nil {

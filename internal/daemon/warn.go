@@ -11,10 +11,10 @@ func (d *daemon) warnOfLimits(p *port) {
 	if p.maxBytes.Load() > room {
 		d.log.Warn("frames longer than a chunk are dropped by the kernel and counted as too_long",
 			"port", p.name, "mtu", p.facts.mtu, "longest_frame_bytes", room,
-			"cure", fmt.Sprintf("--frame-size 4096, or ip link set %s mtu %d", p.name, room-18))
+			"cure", fmt.Sprintf("--frame-size 4096, or ip link set %s mtu %d", p.facts.ifname, room-18))
 	}
 	if !p.facts.adminUp {
-		d.log.Warn("the interface is down: nothing is forwarded until it is up", "port", p.name, "cure", "ip link set "+p.name+" up")
+		d.log.Warn("the interface is down: nothing is forwarded until it is up", "port", p.name, "cure", "ip link set "+p.facts.ifname+" up")
 	}
 }
 
@@ -24,6 +24,6 @@ func (d *daemon) warnOfLimits(p *port) {
 func (d *daemon) warnOfOffloads(p *port) {
 	if p.facts.driver == "veth" {
 		d.log.Warn("a veth sender leaves checksums and segmentation to a device that is not there: TCP and UDP from the other end's own host fail",
-			"port", p.name, "cure", "ethtool -K PEER tx off tso off gso off, at the other end of the pair")
+			"port", p.name, "cure", "ethtool -K PEER tx off tso off gso off, at the other end of the pair, unless they are off")
 	}
 }

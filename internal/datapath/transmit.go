@@ -32,9 +32,9 @@ type TxQueue struct {
 	mu sync.Mutex
 
 	// down is set when the link is down, or the device gone, and cleared by the
-	// first kick that gets further. While it is set batches are dropped, not parked in the ring:
-	// frames must not be sent minutes late, and a slow port must not hold the
-	// pages of the others. Guarded by mu if shared.
+	// first kick that gets further. While it is set batches are dropped, not
+	// parked in the ring: frames must not be sent minutes late, and a slow port
+	// must not hold the pages of the others. Guarded by mu if shared.
 	down bool
 }
 

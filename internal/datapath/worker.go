@@ -185,10 +185,10 @@ func (w *Worker) newTimer() (*epoll.Timer, error) {
 // it, because the thread is pinned.
 func (w *Worker) Run() error {
 	runtime.LockOSThread()
-	if err := w.pin(); err != nil {
-		return err
+	err := w.pin()
+	if err == nil {
+		err = w.loop.Run()
 	}
-	err := w.loop.Run()
 	w.out.publishLast(w.cut)
 	w.beat.Store(0)
 	if err != nil {
@@ -205,7 +205,7 @@ func (w *Worker) pin() error {
 	var set unix.CPUSet
 	set.Set(w.cfg.CPU)
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		return fmt.Errorf("worker %d: pin to cpu %d: %w", w.cfg.ID, w.cfg.CPU, err)
+		return fmt.Errorf("pin to cpu %d: %w", w.cfg.CPU, err)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 
 // Options is what a demo is asked for.
 type Options struct {
-	Duration time.Duration // 0 = until ctx is done
+	Duration time.Duration // 0 = until ctx is done, or a stream is at its longest (mostFrames)
 	Frames   int           // stop when this many were sent; 0 = no such limit
 	Rate     int           // frames a second; 0 = as fast as they go through
 	Live     bool          // Out is a terminal: redraw a table instead of writing lines

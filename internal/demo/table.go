@@ -24,6 +24,7 @@ func newTable(out io.Writer, live bool) *table { return &table{out: out, live: l
 func (t *table) show(n numbers) {
 	if n.err != nil {
 		fmt.Fprintln(t.out, "no metrics:", n.err)
+		t.drawn = 0
 		return
 	}
 	const soonest = time.Second / 2 // two scrapes closer than this are one answer from the daemon's cache

@@ -75,7 +75,7 @@ func (t *traffic) send(ctx context.Context, frames, rate int) error {
 	}
 	errs := make(chan error, len(t.ways))
 	for _, d := range t.ways {
-		go func() { errs <- d.send(ctx, each, rate/2) }()
+		go func() { errs <- d.send(ctx, each, (rate+1)/2) }()
 	}
 	var all []error
 	for range t.ways {
