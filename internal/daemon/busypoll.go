@@ -14,9 +14,9 @@ const busyPollUsecs = 1
 
 // preferBusyPoll asks for preferred busy polling on all sockets of a worker: the
 // device's NAPI runs when the worker says so, on the worker's CPU, and raises no
-// interrupts meanwhile. It reports whether every socket has it; if not, none keeps
-// it. A kernel before
-// 5.11 has no such thing; then the worker polls its rings only.
+// interrupts meanwhile. It reports whether every socket has it; if not, none
+// keeps it. A kernel before 5.11 has no such thing; then the worker polls its
+// rings only.
 func (p *plane) preferBusyPoll(worker int) bool {
 	for _, u := range p.units {
 		if u.worker != worker {
